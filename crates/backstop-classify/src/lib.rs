@@ -71,7 +71,7 @@ pub use effect_rule::{Changes, EffectRule};
 pub use examples::{ExampleFailure, check_examples};
 pub use observation::Observation;
 pub use pack::PackError;
-pub use program::calls;
+pub use program::{Call, Calls, all_calls, calls};
 pub use provider::{
     agent_names, credential_variables, limited_model, limited_model_of, model_of_command, provider_names,
     provider_of_command, provider_of_name,

@@ -135,6 +135,7 @@ impl Reader<'_> {
     fn table(&mut self, section: &[&str], table: &DeTable<'_>) {
         for (key, value) in table {
             let name: &str = key.get_ref();
+            let name = if section.is_empty() { keys::section_name(name) } else { name };
             let mut path = section.to_vec();
             path.push(name);
             let at = key.span().start;
@@ -158,6 +159,11 @@ impl Reader<'_> {
                 }
                 (KeyMatch::Key(key), found) => {
                     let name = path.join(".");
+                    if self.entries.iter().any(|entry| entry.name == name) {
+                        let message = format!("`{name}` is set twice");
+                        self.problem(at, &message, Some("remove one of the two"));
+                        continue;
+                    }
                     match value::from_toml(key, &name, found) {
                         Ok(written) => {
                             let (line, column) = self.lines.position(at);
@@ -210,6 +216,28 @@ mod tests {
                 "6:10 profile.task.base = 1s",
                 "6:26 profile.task.on.timeout = halt",
                 "8:1 redact.env = [\"A\", \"B\"]",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_section_of_agents_has_two_spellings_and_one_name() {
+        let source =
+            "[agents.goose]\nacp = [\"goose\", \"acp\"]\nmode = \"auto\"\n[agent.mine]\ncommand = [\"a\"]\n";
+        let (entries, problems) = read(&name(), source);
+        assert_eq!(problems, []);
+        let names: Vec<String> =
+            entries.iter().map(|e| format!("{}:{} {}", e.line, e.column, e.name)).collect();
+        assert_eq!(names, ["2:1 agent.goose.acp", "3:1 agent.goose.mode", "5:1 agent.mine.command"]);
+        assert_eq!(
+            messages("[agent.a]\nmode = \"x\"\n[agents.a]\nmode = \"y\"\n"),
+            ["backstop.toml:4:1: `agent.a.mode` is set twice | remove one of the two"]
+        );
+        assert_eq!(
+            messages("[exec.agents]\n[agents.a]\nacpp = []\n"),
+            [
+                "backstop.toml:1:7: unknown key `exec.agents` | did you mean `plan.agent`?",
+                "backstop.toml:3:1: unknown key `agent.a.acpp` | did you mean `agent.a.acp`?",
             ]
         );
     }

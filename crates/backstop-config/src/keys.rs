@@ -710,6 +710,11 @@ fn begins_with(key: &Key, path: &[&str]) -> bool {
     path.iter().all(|segment| segments.next().is_some_and(|pattern| fits(pattern, segment)))
 }
 
+/// The name that a section at the top of a file has everywhere else: `agents` is `agent`.
+pub(crate) fn section_name(given: &str) -> &str {
+    if given == "agents" { "agent" } else { given }
+}
+
 /// Looks a path up.
 pub(crate) fn find(path: &[&str]) -> KeyMatch {
     let mut below = KEYS.iter().filter(|key| begins_with(key, path)).peekable();

@@ -400,7 +400,7 @@ impl Machine {
         // A smaller request is another request than the one that the server speaks of.
         let is_same_request = !matches!(allowed.how, How::Compressed(_));
         if fault.facts.should_retry == Some(false) && is_same_request && !is_guess {
-            return end("the server says that a retry makes no sense".to_owned());
+            return end("what failed says that a retry makes no sense".to_owned());
         }
         let wait = match is_guess {
             true => None,

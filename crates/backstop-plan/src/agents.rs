@@ -49,6 +49,7 @@ pub fn agent_list(config: &Config, is_found: &dyn Fn(&str) -> bool) -> AgentList
         name: agent.name,
         is_found: agent.is_found,
         version: agent.version,
+        is_mute: agent.is_mute,
         tested: agent.tested.map(str::to_owned),
         is_newer: agent.is_newer,
         is_acp: agent.is_acp,

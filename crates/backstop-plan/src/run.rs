@@ -142,6 +142,7 @@ impl PlanRun<'_> {
             mark: project.process.mark(run),
             now: &project.process.now,
             allow_overage: self.settings.allow_overage,
+            linked: workspace.repo().map(|repo| repo.sources(&self.settings.link)).unwrap_or_default(),
             continue_session: ContinueSession::from_name(&self.settings.continue_session),
             to_come: record.to_come(),
             baselines: Mutex::new(Baselines::of(record.base_gates.clone())),

@@ -152,6 +152,7 @@ fn write_plan(
             wanted: Wanted::Answer,
             iterations_max: None,
             allow_overage: false,
+            linked: &[],
         };
         let now = || (project.process.now)();
         let done = attempt(given, &classifier, &now, stop, |_| {});

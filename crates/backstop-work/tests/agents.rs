@@ -133,6 +133,7 @@ impl Script {
             wanted: Wanted::default(),
             iterations_max: None,
             allow_overage: false,
+            linked: &[],
         };
         attempt(what, &CLASSIFIER, &|| Timestamp::from_millis(1_790_000_000_000), &self.stop, |_| {})
     }

@@ -114,24 +114,24 @@ const HERE: &str = "<<<";
 
 /// One program that a command line runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Call {
+pub struct Call {
     /// The base name: `curl` for `/usr/bin/curl`.
-    pub(crate) name: String,
+    pub name: String,
     /// The program as it was typed.
-    pub(crate) typed: String,
+    pub typed: String,
     /// The words that follow it.
-    pub(crate) words: Vec<String>,
+    pub words: Vec<String>,
     /// Whether it only runs the command that follows it: `sudo`, `timeout`, `sh -c`.
-    pub(crate) is_wrapper: bool,
+    pub is_wrapper: bool,
 }
 
 /// Every program that a command line runs, as far as it was looked at.
 #[derive(Debug)]
-pub(crate) struct Calls {
+pub struct Calls {
     /// Wrappers included, in the order in which they are written.
-    pub(crate) calls: Vec<Call>,
+    pub calls: Vec<Call>,
     /// Whether all of the line was looked at. What is too long, too deep or too much is not.
-    pub(crate) is_whole: bool,
+    pub is_whole: bool,
 }
 
 /// What a command line runs: each program by its base name, with the words that follow it. Wrappers
@@ -141,7 +141,7 @@ pub fn calls(command: &str) -> Vec<(String, Vec<String>)> {
 }
 
 /// Every program that a command line runs.
-pub(crate) fn all_calls(command: &str) -> Calls {
+pub fn all_calls(command: &str) -> Calls {
     let mut programs = Programs { calls: Some(Vec::new()), ..Programs::default() };
     let read = &command[..command.floor_char_boundary(CALLS_BYTES_MAX)];
     programs.is_cut = read.len() < command.len();

@@ -8,7 +8,7 @@ use backstop_config::{Config, PlanSettings};
 use backstop_core::nearest::nearest;
 use backstop_exec::Limits;
 use backstop_work::CommandLine;
-use backstop_work::agent::{Agent, BUILTINS, TemplateOptions, from_template};
+use backstop_work::agent::{Agent, BUILTINS, KNOWN_ACP, TemplateOptions, from_template};
 use backstop_work::gate::{Detected, Gate, Origin, detect};
 use backstop_work::idioms::Idioms;
 use std::path::{Path, PathBuf};
@@ -180,7 +180,10 @@ impl Equipper {
             return Ok(from_template(&short, words, TemplateOptions::default())?);
         }
         let known = self.agents.iter().map(|agent| agent.name.clone());
-        let known = BUILTINS.iter().map(|agent| agent.name.to_owned()).chain(known).collect();
+        let plain = BUILTINS.iter().map(|agent| agent.name);
+        let by_acp =
+            KNOWN_ACP.iter().map(|agent| agent.name).filter(|name| plain.clone().all(|n| n != *name));
+        let known = plain.clone().chain(by_acp).map(str::to_owned).chain(known).collect();
         Err(RunError::NoAgent { given: name.to_owned(), known })
     }
 

@@ -142,6 +142,7 @@ impl AttemptProcess<'_> {
                 },
                 iterations_max: self.iterations_max,
                 allow_overage: runner.allow_overage,
+                linked: &runner.linked,
             },
             runner.classifier,
             &|| (runner.now)(),

@@ -126,6 +126,8 @@ pub struct PhaseRunner<'c> {
     pub(crate) uncounted: OnceLock<()>,
     /// Whether agents may go on with paid usage once a subscription is used up.
     pub allow_overage: bool,
+    /// The paths of the project that a worktree has as links.
+    pub linked: Vec<PathBuf>,
 }
 
 impl Equipment {

@@ -17,6 +17,8 @@ pub struct AgentRow {
     pub is_found: bool,
     /// Its version, where it says one.
     pub version: Option<String>,
+    /// Whether it was asked for its version and did not end.
+    pub is_mute: bool,
     /// The newest version that was tried.
     pub tested: Option<String>,
     /// Whether it is newer than that.
@@ -35,7 +37,11 @@ pub struct AgentRow {
 
 impl AgentRow {
     fn state(&self) -> &'static str {
-        if self.is_found { "ready" } else { "not found" }
+        match (self.is_found, self.is_mute) {
+            (false, _) => "not found",
+            (true, true) => "does not answer",
+            (true, false) => "ready",
+        }
     }
 
     fn protocol(&self) -> &'static str {
@@ -63,6 +69,12 @@ impl AgentList {
         }
         let newer: Vec<String> =
             found.iter().filter_map(|agent| Some(format!("{} is {}", agent.name, agent.newer()?))).collect();
+        let mute: Vec<&str> =
+            found.iter().filter(|agent| agent.is_mute).map(|agent| agent.name.as_str()).collect();
+        if !mute.is_empty() {
+            let words = format!("{} --version does not end", mute.join(" and "));
+            return Check::note(NAME, words, "run it by hand: it may ask something first");
+        }
         if !newer.is_empty() {
             return Check::note(
                 NAME,
@@ -103,7 +115,7 @@ impl View for AgentList {
             .map(|agent| {
                 json!({
                     "agent": SafeText::new(agent.name.as_str()).line(CELL_CHARS_MAX),
-                    "state": if agent.is_found { "ready" } else { "not_found" },
+                    "state": agent.state().replace(' ', "_"),
                     "version": agent.version.as_deref().map(|version| SafeText::new(version).line(CELL_CHARS_MAX)),
                     "tested": agent.tested,
                     "newer_than_tested": agent.is_newer,
@@ -141,11 +153,20 @@ mod tests {
                 install: Some("npm i -g @github/copilot".to_owned()),
                 ..AgentRow::default()
             },
+            AgentRow {
+                name: "goose".to_owned(),
+                is_found: true,
+                is_mute: true,
+                is_acp: true,
+                ..AgentRow::default()
+            },
         ]);
         insta::assert_snapshot!(list.text(Style::PLAIN), @r"
-        AGENT    VERSION  STATE      ABOUT
-        claude   2.2.0    ready      plain · sessions · cost · newer than 2.1.325, the newest that was tried
-        copilot  -        not found  npm i -g @github/copilot
+        AGENT    VERSION  STATE            ABOUT
+        claude   2.2.0    ready            plain · sessions · cost · newer than 2.1.325, the newest that was tried
+        copilot  -        not found        npm i -g @github/copilot
+        goose    -        does not answer  acp
         ");
+        assert_eq!(list.json()["agents"][2]["state"], "does_not_answer");
     }
 }

@@ -103,6 +103,9 @@ pub struct Attempt<'a> {
     /// Whether an agent may go on with paid usage once its subscription is used up. One that may
     /// not is ended, and its limit waited for.
     pub allow_overage: bool,
+    /// What links of the folder lead to that its user has put there: an agent that asks may work
+    /// there as in the folder.
+    pub linked: &'a [PathBuf],
 }
 
 /// An attempt that is over.
@@ -220,6 +223,7 @@ pub fn attempt(
                     model: *model,
                     session: session.as_ref().map(|session| session.id.clone()),
                     folders: vec![attempt.folder.to_owned(), places.result_folder()],
+                    linked: attempt.linked.to_vec(),
                     on_session: Arc::clone(&attempt.on_session),
                     iterations: &iterations,
                     own_retries: &own_retries,

@@ -1,6 +1,6 @@
 //! The agents that are known by name: one table, nothing else.
 
-use super::acp::known_acp;
+use super::acp::{KNOWN_ACP, known_acp};
 use super::agent_error::AgentError;
 use super::definition::{AcpOptions, Agent, OutputDialect, PromptBy, Resume, TemplateOptions, from_template};
 use backstop_core::Reason;
@@ -304,9 +304,14 @@ pub const BUILTINS: &[Builtin] = &[
     },
 ];
 
-/// The agent of this name, where it is a built-in one.
+/// The agent of this name, where it is a known one: by its command line, which tells more, else by
+/// the Agent Client Protocol.
 pub fn builtin(name: &str) -> Option<Agent> {
-    let found = BUILTINS.iter().find(|known| known.name == name)?;
+    let Some(found) = BUILTINS.iter().find(|known| known.name == name) else {
+        let known = KNOWN_ACP.iter().find(|known| known.name == name)?;
+        let argv = known.argv.iter().map(|word| (*word).to_owned()).collect();
+        return from_acp(name, argv, AcpOptions::default()).ok();
+    };
     Some(Agent {
         name: found.name.to_owned(),
         argv: found.argv.iter().map(|a| (*a).to_owned()).collect(),
@@ -356,5 +361,10 @@ mod tests {
             assert_eq!(agent.argv.iter().filter(|a| *a == "{options}").count(), 1);
         }
         assert!(builtin("nobody").is_none());
+        for known in KNOWN_ACP {
+            let is_plain = BUILTINS.iter().any(|plain| plain.name == known.name);
+            let agent = builtin(known.name).unwrap();
+            assert_eq!((agent.name.as_str(), agent.acp.is_none()), (known.name, is_plain));
+        }
     }
 }

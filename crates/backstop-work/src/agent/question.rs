@@ -2,14 +2,15 @@
 //! or a model waits for ever when it runs headless.
 //!
 //! [`Questions`] follows both streams of an agent while it runs. Where it has been silent for
-//! [`SILENCE`] and its last lines are a known question (`questions.toml`), it is asked to end.
+//! [`SILENCE`] and its last lines are a known question (`questions.toml`), it is asked to end. What
+//! only draws a line again (a spinner, the same dialog once more) is silence.
 //! Lines that are events of the agent's own format are no questions: whatever a model says is in
 //! them.
 
 use super::overage;
 use crate::log::Tee;
 use backstop_classify::{Classifier, pack};
-use backstop_core::{Fault, SafeText, Signal};
+use backstop_core::{Confidence, Fault, SafeText, Signal};
 use backstop_exec::Stop;
 use std::collections::VecDeque;
 use std::io::Write;
@@ -25,6 +26,8 @@ const LINE_BYTES_MAX: usize = 1 << 10;
 /// How many events of the other stream a line outlives: the two streams are read apart, and what
 /// was written first may be read last.
 const EVENTS_OUTLIVED: u8 = 2;
+/// How sure it is at least that it asks, in percent.
+const SURE_PERCENT: u8 = 80;
 /// How much of the question is quoted.
 const QUOTE_CHARS_MAX: usize = 160;
 
@@ -40,6 +43,9 @@ pub(super) fn asked(lines: &str) -> Option<Fault> {
     let rule = fault.evidence.iter().find(|evidence| evidence.rule.starts_with("question."))?;
     let quote = SafeText::new(rule.text.raw().trim()).line(QUOTE_CHARS_MAX);
     fault.cause = Some(SafeText::new(format!("it asks, and nobody will answer: {quote}")));
+    // It would ask the same again, however well the words are known.
+    fault.confidence = fault.confidence.max(Confidence::of_percent(SURE_PERCENT));
+    fault.facts.should_retry = Some(false);
     Some(fault)
 }
 
@@ -52,7 +58,9 @@ struct State {
     lines: VecDeque<Line>,
     /// The line that has not ended yet, of each stream.
     open: [Vec<u8>; 2],
-    /// How many writes there were.
+    /// What can be read of it.
+    open_words: [String; 2],
+    /// How many writes there were that said something new.
     writes: u64,
     is_over: bool,
     fault: Option<Fault>,
@@ -63,26 +71,45 @@ struct State {
 /// A line that is no event.
 struct Line {
     text: String,
+    /// What can be read of it, without frames and spinners.
+    words: String,
     stream: usize,
     /// How many events of the other stream came after it.
     events_after: u8,
 }
 
 impl State {
-    fn push(&mut self, stream: usize, bytes: &[u8]) {
-        self.writes += 1;
+    /// Takes what was written. Says whether it is more than a line that is drawn again.
+    fn push(&mut self, stream: usize, bytes: &[u8]) -> bool {
+        let mut is_new = false;
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let open = &mut self.open[stream];
             let room = LINE_BYTES_MAX.saturating_sub(open.len());
             open.extend_from_slice(&piece[..piece.len().min(room)]);
             if piece.ends_with(b"\n") {
                 let line = std::mem::take(open);
-                self.end_line(stream, &line);
+                self.open_words[stream].clear();
+                is_new |= self.end_line(stream, &line);
+                continue;
             }
+            redrawn(open);
+            let words = words_of(open);
+            let goes_on = room == 0 && !words_of(piece).is_empty();
+            let is_known = words.is_empty() || words == self.open_words[stream] || self.has(stream, &words);
+            is_new |= is_event(&self.open[stream]) || goes_on || !is_known;
+            self.open_words[stream] = words;
         }
+        self.writes += u64::from(is_new);
+        is_new
     }
 
-    fn end_line(&mut self, stream: usize, line: &[u8]) {
+    /// Whether one of the last lines says this.
+    fn has(&self, stream: usize, words: &str) -> bool {
+        self.lines.iter().any(|line| line.stream == stream && line.words == words)
+    }
+
+    /// Takes a whole line. Says whether it is new.
+    fn end_line(&mut self, stream: usize, line: &[u8]) -> bool {
         if is_event(line) {
             if !self.allows_overage && self.fault.is_none() {
                 self.fault = overage::begun(line);
@@ -90,16 +117,20 @@ impl State {
             // It went on after whatever was asked before.
             self.lines.iter_mut().for_each(|line| line.events_after = line.events_after.saturating_add(1));
             self.lines.retain(|line| line.stream != stream && line.events_after <= EVENTS_OUTLIVED);
-            return;
+            return true;
         }
-        let line = String::from_utf8_lossy(line).trim_end().to_owned();
-        if line.is_empty() {
-            return;
+        let mut line = line.trim_ascii_end().to_vec();
+        redrawn(&mut line);
+        let words = words_of(&line);
+        if words.is_empty() || self.has(stream, &words) {
+            return false;
         }
         if self.lines.len() == LINES_MAX {
             self.lines.pop_front();
         }
-        self.lines.push_back(Line { text: line, stream, events_after: 0 });
+        let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+        self.lines.push_back(Line { text, words, stream, events_after: 0 });
+        true
     }
 
     fn text(&self) -> String {
@@ -107,6 +138,35 @@ impl State {
         let open = open.map(|line| String::from_utf8_lossy(line).into_owned());
         self.lines.iter().map(|line| line.text.clone()).chain(open).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// Leaves of a line that was drawn several times the last time that says something.
+fn redrawn(line: &mut Vec<u8>) {
+    if !line.contains(&b'\r') {
+        return;
+    }
+    let says = |piece: &&[u8]| !words_of(piece).is_empty();
+    let last = line.split(|byte| *byte == b'\r').rfind(says).unwrap_or_default().to_vec();
+    *line = last;
+}
+
+/// The letters and digits of a text, without escape sequences.
+fn words_of(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut words = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c != '\u{1b}' {
+            words.extend(Some(c).filter(|c| c.is_alphanumeric()));
+            continue;
+        }
+        match chars.next() {
+            Some('[') => while chars.next().is_some_and(|c| !('@'..='~').contains(&c)) {},
+            Some(']') => while chars.next().is_some_and(|c| c != '\u{7}') {},
+            _ => {}
+        }
+    }
+    words
 }
 
 fn is_event(line: &[u8]) -> bool {
@@ -183,8 +243,12 @@ struct Followed {
 
 impl Write for Followed {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.questions.state().push(self.number, bytes);
-        self.questions.0.1.notify_all();
+        let mut state = self.questions.state();
+        // Who watches is not woken for a line that is drawn again.
+        if state.push(self.number, bytes) || state.fault.is_some() {
+            self.questions.0.1.notify_all();
+        }
+        drop(state);
         self.log.write(bytes)
     }
 
@@ -218,6 +282,10 @@ mod tests {
         assert_eq!(fault.reason, Reason::PermissionDenied);
         assert!(fault.suggested_action.raw().contains("-s workspace-write"), "{}", fault.suggested_action);
         assert!(fault.cause.unwrap().raw().contains("Would you like to run"));
+        // It is not asked a second time.
+        assert_eq!((fault.facts.should_retry, fault.confidence.is_low()), (Some(false), false));
+        let guessed = asked("Continue? [y/N]").unwrap();
+        assert_eq!((guessed.facts.should_retry, guessed.confidence.is_low()), (Some(false), false));
         assert!(asked("Compiling a v0.1.0\nFinished").is_none());
         assert!(asked("").is_none());
     }
@@ -244,6 +312,79 @@ mod tests {
             write!(err, "{}", "x".repeat(100_000)).unwrap();
         }
         assert!(questions.last_lines().len() < 2 * LINE_BYTES_MAX);
+    }
+
+    /// Gives whether it was new.
+    fn written(questions: &Questions, bytes: &str) -> bool {
+        questions.state().push(0, bytes.as_bytes())
+    }
+
+    #[test]
+    fn what_only_draws_a_line_again_is_silence() {
+        let questions = Questions::default();
+        assert!(written(&questions, "Do you trust the files in this folder?\n  1. Yes\n  2. No\n"));
+        for again in [
+            "\r|",
+            "\r/",
+            "\r-",
+            "\r\\",
+            "\x1b[2K\r⠋ ",
+            "\r⠙\n",
+            "\n",
+            "  ",
+            ".",
+            "\x1b[?25l",
+            "\x1b[1A\x1b[2K",
+            "\x1b[2K\x1b[1ADo you trust the files in this folder?\r\n  1. Yes\r\n",
+            "╭────╮\n│ 1. Yes │\n",
+            "  2. No",
+            "\x1b]0;⠋\x07",
+            "\n",
+        ] {
+            assert!(!written(&questions, again), "{again:?}");
+        }
+        assert!(written(&questions, "⠋ Waiting"), "once");
+        assert!(!written(&questions, "\r⠙ Waiting") && !written(&questions, "\r⠹ Waiting"));
+        assert!(asked(&questions.last_lines()).is_some(), "{}", questions.last_lines());
+        for life in [
+            "\r⠙ Thinking 5s",
+            "\r⠙ Thinking 6s",
+            "\nReading a.rs\n",
+            "{\"type\"",
+            ":1",
+            ",2",
+            "}\n",
+            "1. Yes\n",
+        ] {
+            assert!(written(&questions, life), "{life:?}");
+        }
+        // A line without an end says something as long as it goes on.
+        let questions = Questions::default();
+        for _ in 0..40 {
+            assert!(written(&questions, &"word ".repeat(40)));
+        }
+        assert!(!written(&questions, "\r|"));
+        // The question is what was drawn last that says something.
+        let questions = Questions::default();
+        written(&questions, "Loading\rOverwrite a.rs? [y/N] \r|");
+        assert_eq!(questions.last_lines(), "Overwrite a.rs? [y/N] ");
+    }
+
+    #[test]
+    fn a_spinner_does_not_keep_a_question_alive() {
+        let (questions, stop) = (Questions::default(), Stop::new());
+        let mut out = questions.stream(0, Tee::new(Log::none()));
+        std::thread::scope(|scope| {
+            let watching = scope.spawn(|| questions.watch(&stop, Duration::from_millis(40)));
+            writeln!(out, "Do you trust the files in this folder?").unwrap();
+            // It spins as long as nobody ends it.
+            while stop.requests() == 0 {
+                write!(out, "\r|").unwrap();
+                std::thread::yield_now();
+            }
+            watching.join().unwrap();
+        });
+        assert_eq!(questions.fault().unwrap().reason, Reason::PermissionDenied);
     }
 
     #[test]

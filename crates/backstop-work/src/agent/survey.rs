@@ -7,7 +7,7 @@ use backstop_exec::{Input, Limits, Spec, Stop, Streams, supervise};
 use std::time::Duration;
 
 /// How long an agent has to say its version.
-const VERSION_MAX: Duration = Duration::from_secs(15);
+const VERSION_MAX: Duration = Duration::from_secs(5);
 /// How much of what it says then is read.
 const VERSION_BYTES_MAX: usize = 4 << 10;
 /// How many arguments and characters of a command line are shown.
@@ -22,6 +22,8 @@ pub struct SurveyedAgent {
     pub is_found: bool,
     /// Its version, where it says one.
     pub version: Option<String>,
+    /// Whether it was asked for its version and did not end.
+    pub is_mute: bool,
     /// The newest version that was tried, where one was.
     pub tested: Option<&'static str>,
     /// Whether it is newer than that.
@@ -42,6 +44,10 @@ pub struct SurveyedAgent {
 /// place of a known one of its name. `is_found` looks for a program; those that are there are asked
 /// for their version, all at once.
 pub fn survey(own: &[Agent], is_found: &dyn Fn(&str) -> bool) -> Vec<SurveyedAgent> {
+    survey_within(own, is_found, VERSION_MAX)
+}
+
+fn survey_within(own: &[Agent], is_found: &dyn Fn(&str) -> bool, limit: Duration) -> Vec<SurveyedAgent> {
     let is_own = |name: &str| own.iter().any(|agent| agent.name == name);
     let plain = BUILTINS.iter().filter(|known| !is_own(known.name)).map(of_builtin);
     let others = KNOWN_ACP.iter().filter(|known| {
@@ -50,7 +56,7 @@ pub fn survey(own: &[Agent], is_found: &dyn Fn(&str) -> bool) -> Vec<SurveyedAge
         !is_own(known.name) && !is_plain && (!known.tested.is_empty() || is_found(known.argv[0]))
     });
     let others = others.map(|known| SurveyedAgent {
-        name: format!("acp:{}", known.argv.join(" ")),
+        name: known.name.to_owned(),
         command: known.argv.join(" "),
         tested: Some(known.tested).filter(|tested| !tested.is_empty()),
         is_acp: true,
@@ -72,7 +78,7 @@ pub fn survey(own: &[Agent], is_found: &dyn Fn(&str) -> bool) -> Vec<SurveyedAge
     std::thread::scope(|scope| {
         for (agent, program) in all.iter_mut().filter(|(agent, _)| agent.is_found) {
             scope.spawn(|| {
-                agent.version = version(program);
+                (agent.version, agent.is_mute) = version(program, limit);
                 agent.is_newer = agent
                     .version
                     .as_deref()
@@ -89,6 +95,7 @@ fn blank() -> SurveyedAgent {
         name: String::new(),
         is_found: false,
         version: None,
+        is_mute: false,
         tested: None,
         is_newer: false,
         is_acp: false,
@@ -129,12 +136,12 @@ fn shown<'w>(words: impl Iterator<Item = &'w str>) -> String {
     line.chars().take(SHOWN_CHARS_MAX).collect()
 }
 
-/// The version that a program says with `--version`.
-fn version(program: &str) -> Option<String> {
+/// The version that a program says with `--version`, and whether it did not end.
+fn version(program: &str, limit: Duration) -> (Option<String>, bool) {
     let spec = Spec {
         argv: vec![program.into(), "--version".into()],
         limits: Limits {
-            wall: Some(VERSION_MAX),
+            wall: Some(limit),
             grace: Duration::from_millis(500),
             kept_bytes_max: VERSION_BYTES_MAX,
             ..Limits::default()
@@ -143,9 +150,9 @@ fn version(program: &str) -> Option<String> {
     };
     let nowhere = || Box::new(std::io::sink());
     let streams = Streams { stdout: nowhere(), stderr: nowhere(), input: Input::Null };
-    let ended = supervise(&spec, streams, &Stop::new(), |_| {}).ok()?;
+    let Ok(ended) = supervise(&spec, streams, &Stop::new(), |_| {}) else { return (None, false) };
     let said = [ended.stdout.end(VERSION_BYTES_MAX), ended.stderr.end(VERSION_BYTES_MAX)].concat();
-    version_in(&String::from_utf8_lossy(&said))
+    (version_in(&String::from_utf8_lossy(&said)), ended.timed_out())
 }
 
 /// The first version in a text: numbers with dots.
@@ -190,16 +197,7 @@ mod tests {
         let names: Vec<&str> = all.iter().map(|agent| agent.name.as_str()).collect();
         assert_eq!(
             names,
-            [
-                "claude",
-                "codex",
-                "opencode",
-                "gemini",
-                "copilot",
-                "qwen",
-                "acp:claude-agent-acp",
-                "acp:codex-acp"
-            ]
+            ["claude", "codex", "opencode", "gemini", "copilot", "qwen", "claude-agent-acp", "codex-acp"]
         );
         assert!(
             all.iter().all(|agent| !agent.is_found && agent.version.is_none() && agent.install.is_some())
@@ -208,10 +206,27 @@ mod tests {
         let program = folder.path().join("goose").display().to_string();
         std::fs::write(&program, "#!/bin/sh\necho goose 1.9.2\n").unwrap();
         assert!(std::process::Command::new("chmod").args(["+x", &program]).status().unwrap().success());
+        // One that is installed is listed by the name that `--agent` takes.
+        let all = survey_within(&[], &|name| name == "goose", Duration::ZERO);
+        let goose = all.iter().find(|agent| agent.name == "goose").unwrap();
+        assert_eq!((goose.command.as_str(), goose.is_acp), ("goose acp", true));
         let own =
             super::super::from_acp("goose", vec![program.clone(), "acp".to_owned()], Default::default());
         let all = survey(&[own.unwrap()], &|name| name == program);
         let goose = all.iter().find(|agent| agent.name == "goose").unwrap();
         assert_eq!((goose.version.as_deref(), goose.is_acp, goose.is_newer), (Some("1.9.2"), true, false));
+        assert!(all.iter().all(|agent| !agent.is_mute));
+    }
+
+    #[test]
+    fn one_that_does_not_answer_is_told_from_one_that_is_ready() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("hangs").display().to_string();
+        std::fs::write(&program, "#!/bin/sh\nexec sleep 600\n").unwrap();
+        assert!(std::process::Command::new("chmod").args(["+x", &program]).status().unwrap().success());
+        let hangs = super::super::from_acp("hangs", vec![program.clone()], Default::default());
+        let all = survey_within(&[hangs.unwrap()], &|name| name == program, Duration::from_millis(200));
+        let hangs = all.iter().find(|agent| agent.name == "hangs").unwrap();
+        assert_eq!((hangs.is_found, hangs.is_mute, &hangs.version), (true, true, &None));
     }
 }

@@ -4,7 +4,7 @@
 //! Only paths below the root are taken, nothing that is there is replaced, and nothing provided is
 //! ever saved: what git does not track it does not get from here.
 
-use super::{GitError, Slot};
+use super::{GitError, Repo, Slot};
 use backstop_core::SafeText;
 use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
@@ -102,6 +102,13 @@ impl Slot {
                 let _ = std::fs::remove_file(target);
             }
         }
+    }
+}
+
+impl Repo {
+    /// What paths of the repository's root that are provided as links lead to.
+    pub fn sources(&self, link: &[String]) -> Vec<PathBuf> {
+        link.iter().filter_map(|given| below(given)).map(|path| self.root().join(path)).collect()
     }
 }
 

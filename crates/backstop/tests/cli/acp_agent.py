@@ -79,12 +79,23 @@ def turn(request):
         update(sessionUpdate="tool_call", toolCallId="t", title="Write one.txt", kind="edit")
         assert permission(f"{cwd}/one.txt") == "y"
         assert permission("/etc/backstop-was-here") == "n"
+        os.symlink("/etc", "link")
+        assert permission(f"{cwd}/link/backstop-was-here") == "n"
+        os.unlink("link")
         open("one.txt", "w").write("one\n")
         complete()
         say("All done.")
+    elif what == "linked":
+        # What the user gave it as a link is its own; a link that it makes itself is not.
+        os.symlink(os.path.realpath("deps") + "/..", "up")
+        assert permission(f"{cwd}/deps/x") == "y"
+        assert permission(f"{cwd}/up/x") == "n"
+        os.unlink("up")
+        open("one.txt", "w").write("one\n")
+        complete()
     elif what == "talk":
         say(json.dumps({"phase_id": os.environ["BACKSTOP_PHASE"], "status": "complete"}))
-    elif what in ("resumed", "resumed-later"):
+    elif what in ("resumed", "resumed-later", "null-load"):
         open("half.txt", "a").write("half\n")
         if os.environ["BACKSTOP_ATTEMPT"] == "1":
             while what == "resumed-later" and not os.path.exists(f"{place}/go"):
@@ -128,6 +139,14 @@ def turn(request):
             os.setsid()
             time.sleep(600)
         time.sleep(600)
+    elif what == "no-stop-reason":
+        send({"id": request["id"], "result": "fine"})
+        return None
+    elif what == "reads-nothing":
+        # More requests than answers fit into the pipe.
+        name = "x/" + "y" * 2000
+        while True:
+            sys.stdout.write("".join(json.dumps({"jsonrpc": "2.0", "id": n, "method": name, "params": {}}) + "\n" for n in range(100)))
     elif what == "gone":
         os._exit(0)
     return "end_turn"
@@ -144,13 +163,20 @@ def main():
         request = receive()
         method = request.get("method")
         if method == "initialize":
-            version = 7 if what == "other-version" else 1
+            if what == "refused":
+                send({"id": request["id"], "error": {"code": -32603, "message": "boom"}})
+                continue
+            version = {"other-version": 7, "version-0": 0, "version-text": "1", "version-null": None}.get(what, 1)
             send({"id": request["id"], "result": {"protocolVersion": version, "agentCapabilities": {"loadSession": True}}})
         elif method in ("session/new", "session/load"):
             if method == "session/load":
                 say("This was said before.")
             modes = {"currentModeId": "plan", "availableModes": [{"id": "plan", "name": "Plan"}, {"id": "acceptEdits", "name": "Edit"}]}
-            send({"id": request["id"], "result": {"sessionId": "s-1", "modes": modes}})
+            if what == "no-session-id":
+                send({"id": request["id"], "result": {}})
+                continue
+            is_null = what == "null-load" and method == "session/load"
+            send({"id": request["id"], "result": None if is_null else {"sessionId": "s-1", "modes": modes}})
         elif method == "session/set_mode":
             send({"id": request["id"], "result": {}})
         elif method == "session/prompt":

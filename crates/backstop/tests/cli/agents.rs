@@ -23,7 +23,7 @@ fn agents_are_listed_with_their_state_and_a_newer_one_is_said() {
         &["99.1.2", "ready", "plain · sessions", "newer than ", "the newest that was tried"],
     );
     has(&line("copilot"), &["not found", "npm i -g @github/copilot"]);
-    has(&line("acp:goose"), &["1.9.2", "ready", "acp"]);
+    has(&line("goose"), &["1.9.2", "ready", "acp"]);
     let all = go(&["agents", "--json"]).code(0).json();
     let claude = all["agents"].as_array().unwrap().iter().find(|agent| agent["agent"] == "claude").unwrap();
     assert_eq!((&claude["newer_than_tested"], &claude["state"]), (&true.into(), &"ready".into()));

@@ -9,9 +9,17 @@ use serde_json::Value;
 
 /// A project whose agent is the scripted one, doing `what`. It is named in the settings.
 fn project(what: &str, settings: &str) -> Project {
+    project_of(what, settings, "")
+}
+
+/// The same, with more settings of the agent.
+fn project_of(what: &str, settings: &str, agent: &str) -> Project {
     let project = Project::git(&format!("acp-{what}"));
     let script = root().join("crates/backstop/tests/cli/acp_agent.py");
-    project.settings(format!("[agent.mine]\nacp = [\"python3\", \"{}\", \"{what}\"]\n", script.display()));
+    project.settings(format!(
+        "[agent.mine]\nacp = [\"python3\", \"{}\", \"{what}\"]\n{agent}",
+        script.display()
+    ));
     PlanText::new().phase("1", "", &format!("agent = 'mine'\n{settings}")).write(&project);
     project
 }
@@ -45,6 +53,14 @@ fn a_phase_is_done_over_acp_inside_of_the_worktree_and_nowhere_else() {
 }
 
 #[test]
+fn what_a_worktree_has_as_a_link_is_inside_of_it() {
+    let project = project_of("linked", "", "[isolation]\nlink = [\"deps\"]\n");
+    std::fs::create_dir(project.path().join("deps")).unwrap();
+    run(&project, &["--commit", "auto"]).go().code(0);
+    assert_eq!(project.sh("git show --name-only --format= HEAD"), "one.txt\n");
+}
+
+#[test]
 fn a_command_after_acp_is_an_agent_of_its_own() {
     let project = project("work", "");
     let script = root().join("crates/backstop/tests/cli/acp_agent.py");
@@ -52,6 +68,16 @@ fn a_command_after_acp_is_an_agent_of_its_own() {
     PlanText::new().phase("1", "", "").write(&project);
     run(&project, &["--agent", &agent, "--commit", "auto"]).go().code(0);
     assert_eq!(project.sh("git show --name-only --format= HEAD"), "one.txt\n");
+}
+
+#[test]
+fn an_agent_that_is_known_to_speak_acp_is_run_by_its_name() {
+    let plan = PlanText::new().phase("1", "", "");
+    let this = Simulated::new("acp-by-name", &plan, &[]);
+    let script = root().join("crates/backstop/tests/cli/acp_agent.py");
+    this.program("goose", &format!("#!/bin/sh\nexec python3 '{}' work\n", script.display()));
+    this.run(&["--agent", "goose", "--commit", "auto"]).go().code(0);
+    assert_eq!(this.project.sh("git show --name-only --format= HEAD"), "one.txt\n");
 }
 
 #[test]
@@ -75,6 +101,21 @@ fn work_that_was_cut_off_goes_on_in_its_session_by_id() {
     assert_eq!(project.sh("git show --name-only --format= HEAD"), "half.txt\n");
     let log = project.run(&["plan", "logs", "1"]).go().code(0).stdout();
     assert!(!log.contains("This was said before"), "what is replayed is not new: {log}");
+}
+
+#[test]
+fn a_session_whose_load_answers_nothing_gets_its_mode_again() {
+    for mode in ["", "mode = 'acceptEdits'\n"] {
+        let project = project_of("null-load", "", mode);
+        run(&project, &["--commit", "auto"]).go().code(0);
+        let messages = received(&project);
+        let load = messages.iter().position(|message| message["method"] == "session/load").unwrap();
+        let next = &messages[load + 1];
+        assert_eq!(
+            (&next["method"], &next["params"]["modeId"]),
+            (&"session/set_mode".into(), &"acceptEdits".into())
+        );
+    }
 }
 
 #[test]
@@ -158,6 +199,13 @@ fn harm_is_bounded_and_named_and_the_phase_fails_in_words() {
         ("garbage", "", "invalid_usage", "no messages of the Agent Client Protocol: Welcome to the agent!"),
         ("silent", "idle = '2s'", "timeout", "did not answer `initialize` within 2 s"),
         ("other-version", "", "invalid_usage", "it speaks version 7 of the Agent Client Protocol"),
+        ("version-0", "", "invalid_usage", "it speaks version 0 of the Agent Client Protocol"),
+        ("version-text", "", "invalid_usage", "it speaks no version of the Agent Client Protocol"),
+        ("version-null", "", "invalid_usage", "it speaks no version of the Agent Client Protocol"),
+        ("refused", "", "unknown", "boom"),
+        ("no-session-id", "", "validation", "it began a session and gave it no id"),
+        ("no-stop-reason", "", "unknown", "no stop reason"),
+        ("reads-nothing", "", "validation", "the agent does not read its standard input"),
         ("permission-loop", "", "permission_denied", "/etc/passwd is outside of the worktree"),
         ("unknown-requests", "", "validation", "requests that do not exist, the last `terminal/create`"),
         ("flood", "", "resource_exhausted", "messages within 5 s"),

@@ -8,7 +8,7 @@ use super::super::dialect::{AgentOutput, Failure, Report, copilot, is_session_id
 use super::evidence;
 use super::message::{self, Incoming};
 use super::patience::{Enough, Patience};
-use super::permission;
+use super::permission::{self, Resolver};
 use super::session_settings::{self, NoSuchMode, Setting};
 use super::words::Words;
 use backstop_core::{Fault, Reason, SafeText, Usage};
@@ -29,6 +29,8 @@ pub(super) struct Topic {
     pub(super) prompt: String,
     /// The folders in which it may work; the first is its own.
     pub(super) folders: Vec<PathBuf>,
+    /// What links of its own folder may lead to.
+    pub(super) linked: Vec<PathBuf>,
     /// The session that it continues.
     pub(super) session: Option<String>,
     /// The mode that somebody asked for.
@@ -37,6 +39,8 @@ pub(super) struct Topic {
     pub(super) modes: &'static [&'static str],
     /// The model that somebody asked for.
     pub(super) model: Option<String>,
+    /// Where the paths lead that it asks for.
+    pub(super) resolver: Resolver,
 }
 
 /// Where it is.
@@ -202,11 +206,21 @@ impl Conversation {
                 self.session_refused = true;
                 self.failed(evidence::failure(&error));
             }
-            (Step::Settings, Ok(_)) => self.next_setting(),
+            (Step::Settings, Ok(_)) => {
+                if self.is_setting_mode {
+                    self.settings.retain(|setting| !session_settings::is_mode(setting));
+                }
+                self.next_setting();
+            }
             // A mode that nobody asked for is no condition: what it then asks is answered.
             (Step::Settings, Err(error)) if self.topic.mode.is_none() && self.is_setting_mode => {
-                let words = evidence::failure(&error).text;
-                self.log(&format!("- its mode stays as it is: {}", quoted(&words)));
+                if error.get("code").and_then(Value::as_i64) == Some(message::METHOD_NOT_FOUND) {
+                    self.settings.retain(|setting| !session_settings::is_mode(setting));
+                }
+                if !self.settings.last().is_some_and(session_settings::is_mode) {
+                    let words = evidence::failure(&error).text;
+                    self.log(&format!("- its mode stays as it is: {}", quoted(&words)));
+                }
                 self.next_setting();
             }
             (Step::Settings, Err(error)) => {
@@ -411,7 +425,8 @@ impl Conversation {
             let cancelled = json!({"outcome": {"outcome": "cancelled"}});
             return self.acts.push(Act::Send(message::answer(id, cancelled)));
         }
-        let decision = permission::decide(params, &self.topic.folders);
+        let folders = [&self.topic.folders[..], &self.topic.linked].concat();
+        let decision = permission::decide(params, &folders, self.topic.resolver);
         self.acts.push(Act::Send(message::answer(id, decision.result())));
         if let Some(denied) = &decision.denied {
             self.log(&format!("- not allowed: {}", denied.line(TITLE_CHARS_MAX * 2)));

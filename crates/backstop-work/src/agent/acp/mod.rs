@@ -64,6 +64,8 @@ pub(super) struct Request<'a> {
     pub(super) session: Option<String>,
     /// The folders in which it may work; the first is its own.
     pub(super) folders: Vec<PathBuf>,
+    /// What links of its own folder may lead to.
+    pub(super) linked: Vec<PathBuf>,
     pub(super) on_session: OnSession,
     pub(super) iterations: &'a Iterations,
     pub(super) own_retries: &'a OwnRetries,
@@ -93,10 +95,12 @@ pub(super) fn run(
     let topic = Topic {
         prompt: request.prompt,
         folders: request.folders,
+        linked: request.linked,
         session: request.session,
         mode: options.mode,
         modes: known_acp(&request.agent.argv).map_or(&[], |known| known.modes),
         model: request.model.filter(|_| !request.agent.mentions("model")).map(str::to_owned),
+        resolver: permission::Resolver(permission::on_disk),
     };
     let (conversation, first) = Conversation::new(topic);
     let (queue, messages) = sync_channel::<String>(QUEUE_MAX);

@@ -1,32 +1,96 @@
 //! Answers to `session/request_permission`: inside of the worktree once, outside of it no, and
 //! never for ever.
 //!
-//! What a tool call touches is told by its `locations` and by the paths in its `rawInput`. A
-//! command names paths as words: absolute ones, `~` and `..`. What names no path works in the
-//! session's folder.
+//! What a tool call touches is told by its `locations`, by the diffs in its `content` and by what
+//! is in its `rawInput`: every agent has names of its own for that, so each of its values is looked
+//! at ([`Named`]). Links on the way are followed ([`ground`]). A command names paths as words
+//! ([`command`]). What names no path works in the session's folder.
 
-use backstop_core::SafeText;
-use serde_json::{Value, json};
-use std::path::{Component, Path, PathBuf};
+mod command;
+mod ground;
+
+pub(super) use ground::{Resolver, on_disk};
+
+use backstop_core::{SafeText, shell};
+use ground::Ground;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
 
 /// How much of a tool call's title is recorded.
 const TITLE_CHARS_MAX: usize = 200;
-/// Names of fields in which tools of known agents have a path.
+/// Longer texts are no paths, in bytes.
+const PATH_BYTES_MAX: usize = 4096;
+/// Names of fields that hold a path, whatever it looks like. Names are compared in small letters
+/// without `_` and `-`.
 const PATH_FIELDS: &[&str] = &[
-    "file_path",
-    "filePath",
+    "filepath",
     "path",
-    "abs_path",
-    "absolute_path",
-    "target_file",
-    "fileName",
+    "abspath",
+    "absolutepath",
+    "targetfile",
+    "filename",
+    "file",
     "cwd",
     "directory",
+    "dir",
+    "notebookpath",
+    "source",
+    "destination",
+    "paths",
+    "files",
+    "oldpath",
+    "newpath",
+    "workdir",
 ];
-/// Where output is thrown away or shown.
-const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
-/// Where commands read programs, whoever they belong to.
-const PROGRAMS: &[&str] = &["/bin", "/usr", "/opt", "/lib", "/lib64", "/nix"];
+/// Names of fields that say where a command runs.
+const FOLDER_FIELDS: &[&str] = &["cwd", "workdir", "directory", "workingdirectory", "dirpath"];
+/// Names of fields that hold a command.
+const COMMAND_FIELDS: &[&str] =
+    &["command", "cmd", "script", "shellcommand", "commandline", "bash", "commands", "argv"];
+/// Names of fields that hold text: what is written, what is looked for, what somebody says.
+const TEXT_FIELDS: &[&str] = &[
+    "content",
+    "contents",
+    "text",
+    "filetext",
+    "old",
+    "new",
+    "oldstring",
+    "newstring",
+    "oldstr",
+    "newstr",
+    "oldtext",
+    "newtext",
+    "insertline",
+    "inserttext",
+    "newsource",
+    "codeedit",
+    "replacement",
+    "description",
+    "instruction",
+    "instructions",
+    "explanation",
+    "reason",
+    "justification",
+    "pattern",
+    "regex",
+    "regexp",
+    "query",
+    "search",
+    "prompt",
+    "message",
+    "title",
+    "body",
+    "thought",
+    "question",
+];
+/// Names of fields that hold a patch, in which only the heads of files are paths.
+const PATCH_FIELDS: &[&str] = &["unifieddiff", "diff", "patch", "patchtext", "input"];
+/// Names of fields whose own fields are named by paths.
+const FIELDS_BY_PATH: &[&str] = &["changes", "filechanges"];
+/// What stands before the path of a file in a patch.
+const PATCH_HEADS: &[&str] =
+    &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "--- /", "+++ /"];
 
 /// What is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +112,8 @@ impl Decision {
 }
 
 /// Decides about a request. `folders` are those in which it may work.
-pub(super) fn decide(params: &Value, folders: &[PathBuf]) -> Decision {
+/// `resolver` says where a path leads.
+pub(super) fn decide(params: &Value, folders: &[PathBuf], resolver: Resolver) -> Decision {
     let option = |kind: &str| {
         let options = params.get("options").and_then(Value::as_array);
         let of_kind = |option: &&Value| option.get("kind").and_then(Value::as_str) == Some(kind);
@@ -56,18 +121,25 @@ pub(super) fn decide(params: &Value, folders: &[PathBuf]) -> Decision {
         found.get("optionId").and_then(Value::as_str).map(str::to_owned)
     };
     let call = params.get("toolCall").unwrap_or(&Value::Null);
-    let outside = outside(call, folders);
+    let objection = Ground::new(folders, resolver).and_then(|ground| objection(call, &ground));
     let title = title(call);
-    match (outside, option("allow_once")) {
+    match (objection, option("allow_once")) {
         (None, Some(once)) => Decision { option: Some(once), denied: None },
         (None, None) => Decision {
             option: option("reject_once"),
             denied: Some(format!("{title}: it could not be allowed once, only for ever").into()),
         },
-        (Some(path), _) => Decision {
-            option: option("reject_once"),
-            denied: Some(format!("{title}: {} is outside of the worktree", path.display()).into()),
-        },
+        (Some(words), _) => {
+            Decision { option: option("reject_once"), denied: Some(format!("{title}: {words}").into()) }
+        }
+    }
+}
+
+/// Why a tool call is not allowed.
+fn objection(call: &Value, ground: &Ground) -> Option<String> {
+    match outside(call, ground) {
+        Some(path) => Some(format!("{} is outside of the worktree", path.display())),
+        None => ground.is_cut.get().then(|| "it names more than is looked at".to_owned()),
     }
 }
 
@@ -78,143 +150,144 @@ fn title(call: &Value) -> String {
     words.chars().take(TITLE_CHARS_MAX).collect()
 }
 
-/// The first path of a tool call that is outside of the folders.
-fn outside(call: &Value, folders: &[PathBuf]) -> Option<PathBuf> {
-    let first = folders.first()?;
-    let is_outside = |path: &Path| {
-        let full = lexical(&first.join(path));
-        (!folders.iter().any(|folder| full.starts_with(folder))).then_some(full)
-    };
-    let located = call.get("locations").and_then(Value::as_array).into_iter().flatten();
-    let located = located.filter_map(|location| location.get("path").and_then(Value::as_str));
+/// The first place outside of the ground that a tool call names.
+fn outside(call: &Value, ground: &Ground) -> Option<PathBuf> {
+    let mut named = Named::default();
     let input = call.get("rawInput").unwrap_or(&Value::Null);
-    let named = PATH_FIELDS.iter().filter_map(|field| input.get(*field).and_then(Value::as_str));
-    let words = command_words(input);
-    let is_below = |path: &Path, folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
-    // The locations of a command are paths among its words: a program that it calls, a file that it
-    // reads.
-    let is_harmless = |path: &PathBuf| is_below(path, SINKS) || !words.is_empty() && is_below(path, PROGRAMS);
-    let mentioned = words.iter().filter_map(|word| path_in(word));
-    let mentioned =
-        located.map(str::to_owned).chain(mentioned).filter_map(|path| is_outside(Path::new(&path)));
-    let worked_on = named.filter_map(|path| is_outside(Path::new(path)));
-    worked_on.filter(|path| !is_below(path, SINKS)).chain(mentioned.filter(|path| !is_harmless(path))).next()
-}
-
-/// The words of a command.
-fn command_words(input: &Value) -> Vec<String> {
-    let split = |line: &str| {
-        let is_edge = |c: char| {
-            c.is_whitespace() || matches!(c, ';' | '|' | '&' | '<' | '>' | '(' | ')' | '`' | '=' | ':')
-        };
-        line.split(is_edge).map(|word| word.trim_matches(['"', '\'']).to_owned()).collect::<Vec<_>>()
-    };
-    match input.get("command").or_else(|| input.get("cmd")) {
-        Some(Value::String(line)) => split(line),
-        Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).flat_map(split).collect(),
-        _ => Vec::new(),
+    named.take(input, "", &ground.cwd);
+    for piece in list(call, "content") {
+        named.paths.extend(piece.get("path").and_then(Value::as_str).map(str::to_owned));
     }
-}
-
-/// The path that a word of a command is, where it may leave the folder. A home folder is outside,
-/// whosever it is.
-fn path_in(word: &str) -> Option<String> {
-    if word.starts_with('~') || word.starts_with("$HOME") || word.starts_with("${HOME}") {
-        return Some(format!("/{word}"));
+    let is_command = call.get("kind").and_then(Value::as_str) == Some("execute");
+    if is_command && named.commands.is_empty() {
+        // Some tell the command in the title alone.
+        let words = input.as_str().or_else(|| call.get("title")?.as_str()).unwrap_or_default();
+        named.commands.push((ground.cwd.clone(), words.to_owned()));
     }
-    let leaves = (word.starts_with('/') && word.len() > 1 && !word.starts_with("//"))
-        || word == ".."
-        || word.starts_with("../")
-        || word.contains("/../");
-    leaves.then(|| word.to_owned())
-}
-
-/// A path without `.` and `..`, without looking at the disk: what is asked about may not be there
-/// yet.
-fn lexical(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                out.pop();
-            }
-            Component::CurDir => {}
-            other => out.push(other),
+    if let Some(path) = named.paths.iter().find_map(|path| ground.outside(&ground.cwd, path)) {
+        return Some(path);
+    }
+    let likely = |path: &&String| !path.starts_with('/') || ground.is_plausible(path);
+    let mut texts = named.maybe_paths.iter().filter(likely);
+    if let Some(path) = texts.find_map(|path| ground.outside(&ground.cwd, path)) {
+        return Some(path);
+    }
+    let mut allowed = Vec::new();
+    for (from, text) in &named.commands {
+        if let Some(path) = command::outside(ground, from, text, &mut allowed) {
+            return Some(path);
         }
     }
-    out
+    // The locations of a command are paths among its words.
+    let located = list(call, "locations").filter_map(|location| location.get("path")?.as_str());
+    located.filter_map(|path| ground.outside(&ground.cwd, path)).find(|path| !allowed.contains(path))
+}
+
+fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
+    value.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// What the input of a tool names.
+#[derive(Default)]
+struct Named {
+    paths: Vec<String>,
+    /// Values that begin as paths do and may be something else.
+    maybe_paths: Vec<String>,
+    /// Commands, with the folder in which each begins.
+    commands: Vec<(PathBuf, String)>,
+}
+
+impl Named {
+    /// Takes a value of the input. `folder` is where a command in it runs.
+    fn take(&mut self, value: &Value, field: &str, folder: &Path) {
+        let is = |fields: &[&str]| fields.contains(&field);
+        match value {
+            Value::String(text) if is(COMMAND_FIELDS) => {
+                self.commands.push((folder.to_owned(), text.clone()))
+            }
+            Value::Array(values)
+                if is(COMMAND_FIELDS) && field != "commands" && all_texts(values).is_some() =>
+            {
+                let line = shell::line(all_texts(values).unwrap_or_default());
+                self.commands.push((folder.to_owned(), line));
+            }
+            Value::String(text) => self.take_text(text, field),
+            Value::Array(values) => values.iter().for_each(|value| self.take(value, field, folder)),
+            Value::Object(fields) => self.take_object(fields, field, folder),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn take_object(&mut self, fields: &Map<String, Value>, own: &str, folder: &Path) {
+        let texts = || fields.iter().filter_map(|(name, value)| Some((plain(name), value.as_str()?)));
+        let said = texts().find(|(name, _)| FOLDER_FIELDS.contains(&name.as_str()));
+        let folder = &said.map_or_else(|| folder.to_owned(), |(_, said)| folder.join(said));
+        // A program in one field and its words in another.
+        let words = fields.get("args").and_then(Value::as_array).and_then(|words| all_texts(words));
+        let program = texts().find(|(name, _)| matches!(name.as_str(), "command" | "cmd")).zip(words);
+        for (name, value) in fields {
+            if FIELDS_BY_PATH.contains(&own) {
+                self.paths.push(name.clone());
+            }
+            match &program {
+                Some(((_, program), words)) if name == "args" => {
+                    let line = format!("{program} {}", shell::line(words));
+                    self.commands.push((folder.clone(), line));
+                }
+                _ => self.take(value, &plain(name), folder),
+            }
+        }
+    }
+
+    fn take_text(&mut self, text: &str, field: &str) {
+        let in_patch = |line: &str| {
+            let head = PATCH_HEADS.iter().find(|head| line.starts_with(**head))?;
+            let path = &line[head.trim_end_matches('/').len()..];
+            Some(path.split('\t').next().unwrap_or_default().trim().to_owned())
+        };
+        let is_maybe_path = !TEXT_FIELDS.contains(&field) && !text.is_empty();
+        if let Some((_, path)) = text.split_once("://").filter(|(scheme, _)| scheme.ends_with("file")) {
+            let path = path.strip_prefix("localhost").unwrap_or(path);
+            self.paths.push(without_percents(path));
+        } else if PATCH_FIELDS.contains(&field) {
+            self.paths.extend(text.lines().filter_map(in_patch));
+        } else if PATH_FIELDS.contains(&field) {
+            self.paths.push(text.to_owned());
+        } else if is_maybe_path && text.len() <= PATH_BYTES_MAX && !text.contains("://") {
+            let is_line = !text.contains('\n') && !text.contains(' ');
+            let to = if is_line && !text.starts_with("//") { &mut self.paths } else { &mut self.maybe_paths };
+            to.push(text.to_owned());
+        }
+    }
+}
+
+fn all_texts(values: &[Value]) -> Option<Vec<&str>> {
+    values.iter().map(Value::as_str).collect()
+}
+
+/// A name of a field, to compare.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// The path of a `file:` address.
+fn without_percents(path: &str) -> String {
+    let (mut out, mut rest) = (Vec::new(), path.as_bytes());
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                out.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn asked(call: Value) -> Decision {
-        let options = json!([
-            {"optionId": "always", "kind": "allow_always"}, {"optionId": "yes", "kind": "allow_once"},
-            {"optionId": "no", "kind": "reject_once"}, {"optionId": "never", "kind": "reject_always"},
-        ]);
-        let folders = [PathBuf::from("/w/tree"), PathBuf::from("/s/out")];
-        decide(&json!({"toolCall": call, "options": options}), &folders)
-    }
-
-    #[test]
-    fn inside_is_allowed_once() {
-        for call in [
-            json!({"title": "write", "locations": [{"path": "/w/tree/src/a.rs"}]}),
-            json!({"rawInput": {"file_path": "src/../b.rs"}}),
-            json!({"rawInput": {"path": "/s/out/result.json"}}),
-            json!({"kind": "execute", "rawInput": {"command": "cargo test && git status > /dev/null"}}),
-            json!({"kind": "execute", "rawInput": {"command": ["bash", "-lc", "/usr/bin/env ls /w/tree"]}}),
-            json!({"kind": "execute", "rawInput": {"command": "echo a/b https://example.org/x"}}),
-            json!({"kind": "execute", "rawInput": {"command": "tail -f /dev/null"}, "locations": [{"path": "/dev/null"}]}),
-            json!({"kind": "execute", "rawInput": {"command": "/usr/bin/env ls"}, "locations": [{"path": "/usr/bin/env"}]}),
-            json!({"kind": "fetch", "title": "look something up"}),
-            json!({}),
-        ] {
-            assert_eq!(
-                asked(call.clone()),
-                Decision { option: Some("yes".to_owned()), denied: None },
-                "{call}"
-            );
-        }
-    }
-
-    #[test]
-    fn outside_is_rejected_once_and_named() {
-        for (call, path) in [
-            (json!({"title": "write", "locations": [{"path": "/etc/passwd"}]}), "/etc/passwd"),
-            (json!({"rawInput": {"file_path": "../../x"}}), "/x"),
-            (json!({"kind": "edit", "locations": [{"path": "/usr/bin/env"}]}), "/usr/bin/env"),
-            (
-                json!({"rawInput": {"command": "cat /etc/passwd"}, "locations": [{"path": "/etc/passwd"}]}),
-                "/etc/passwd",
-            ),
-            (json!({"rawInput": {"command": "make", "cwd": "/usr/src"}}), "/usr/src"),
-            (json!({"rawInput": {"path": "/w/tree-of-another/x"}}), "/w/tree-of-another/x"),
-            (json!({"rawInput": {"command": "rm -rf ~/work"}}), "/~/work"),
-            (json!({"rawInput": {"command": "echo x >/home/me/.bashrc"}}), "/home/me/.bashrc"),
-            (json!({"rawInput": {"command": "ls", "cwd": "/"}}), "/"),
-            (json!({"rawInput": {"command": ["sh", "-c", "cat ../../secret"]}}), "/secret"),
-        ] {
-            let decision = asked(call.clone());
-            assert_eq!(decision.option.as_deref(), Some("no"), "{call}");
-            assert!(decision.denied.unwrap().raw().contains(&format!("{path} is outside")), "{call}");
-        }
-    }
-
-    #[test]
-    fn what_could_only_be_allowed_for_ever_is_not() {
-        let folders = [PathBuf::from("/w/tree")];
-        let only =
-            json!({"toolCall": {"title": "run"}, "options": [{"optionId": "a", "kind": "allow_always"}]});
-        let decision = decide(&only, &folders);
-        assert_eq!((decision.option.as_deref(), decision.denied.is_some()), (None, true));
-        assert_eq!(decision.result()["outcome"]["outcome"], "cancelled");
-        for broken in
-            [json!({}), json!({"options": 7}), json!({"options": [{"kind": "allow_once"}]}), json!(null)]
-        {
-            assert_eq!(decide(&broken, &folders).option, None, "{broken}");
-        }
-    }
-}
+mod tests;

@@ -19,7 +19,7 @@ pub(super) struct NoSuchMode {
 
 /// The requests that make the settings of a session, the last one first. `result` is what the agent
 /// answered when the session was begun, loaded or resumed: it names the modes and options that
-/// there are.
+/// there are, or nothing. Of several modes the first counts that the agent takes.
 pub(super) fn requests(topic: &Topic, result: &Value, session: &str) -> Result<Vec<Setting>, NoSuchMode> {
     let mut settings: Vec<Setting> = Vec::new();
     let set_option = |option: &Value, value: &str| {
@@ -37,17 +37,21 @@ pub(super) fn requests(topic: &Topic, result: &Value, session: &str) -> Result<V
     let mode_option = option(result, "mode").filter(|_| ids.is_empty());
     let values = texts(mode_option.and_then(|option| option.get("options")), "value");
     let known: Vec<&str> = ids.into_iter().chain(values).collect();
-    let wanted = match &topic.mode {
-        Some(mode) if !known.contains(&mode.as_str()) => return Err(no_such_mode(mode, &known)),
-        Some(mode) => Some(mode.as_str()),
-        None => topic.modes.iter().chain(MODES).copied().find(|mode| known.contains(mode)),
+    let has = |mode: &&str| known.contains(mode);
+    let wanted: Vec<&str> = match &topic.mode {
+        Some(mode) if known.is_empty() || has(&mode.as_str()) => vec![mode],
+        Some(mode) => return Err(no_such_mode(mode, &known)),
+        None if !known.is_empty() => topic.modes.iter().chain(MODES).copied().find(has).into_iter().collect(),
+        // A loaded session may have lost its mode, and its answer names none: the agent itself knows
+        // which of these it has.
+        None if topic.session.is_some() && topic.modes.is_empty() => MODES.to_vec(),
+        None if topic.session.is_some() => topic.modes.to_vec(),
+        None => Vec::new(),
     };
-    if let Some(mode) = wanted {
-        settings.push(match mode_option {
-            Some(option) => set_option(option, mode),
-            None => ("session/set_mode", json!({"sessionId": session, "modeId": mode})),
-        });
-    }
+    settings.extend(wanted.into_iter().rev().map(|mode| match mode_option {
+        Some(option) => set_option(option, mode),
+        None => ("session/set_mode", json!({"sessionId": session, "modeId": mode})),
+    }));
     Ok(settings)
 }
 

@@ -110,7 +110,8 @@ fn a_loaded_session_gets_its_mode_again_and_what_it_replays_is_not_counted() {
     let mut conversation = begin(Some("old"));
     let resume = r#"{"id":0,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"resume":{}}}}}"#;
     assert_eq!(sent(&mut conversation, resume)[0].0, "session/resume");
-    assert_eq!(sent(&mut conversation, r#"{"id":1,"result":{}}"#)[0].0, "session/prompt");
+    assert_eq!(sent(&mut conversation, r#"{"id":1,"result":{}}"#)[0].0, "session/set_mode");
+    assert_eq!(sent(&mut conversation, r#"{"id":2,"result":{}}"#)[0].0, "session/prompt");
     // One that it does not know is refused, which is no failure of the work.
     let mut conversation = begin(Some("old"));
     sent(&mut conversation, CAPABLE);
@@ -146,6 +147,45 @@ fn a_mode_that_is_a_config_option_is_set_as_one_and_a_mode_that_is_not_there_is_
     sent(&mut conversation, options);
     let refused = r#"{"id":2,"error":{"code":-32603,"message":"Cannot enable privileged approval modes in an untrusted folder."}}"#;
     assert_eq!(sent(&mut conversation, refused)[0].0, "session/prompt");
+}
+
+#[test]
+fn a_continued_session_that_names_no_modes_gets_its_mode_all_the_same() {
+    let loaded = |mode: Option<&str>, modes: &'static [&'static str]| {
+        let mut conversation = begin(Some("old"));
+        conversation.topic.mode = mode.map(str::to_owned);
+        conversation.topic.modes = modes;
+        sent(&mut conversation, CAPABLE);
+        conversation
+    };
+    let null = r#"{"id":1,"result":null}"#;
+    for (mode, modes, want) in [
+        (None, &["autoEdit"][..], "autoEdit"),
+        (Some("mine"), &["autoEdit"][..], "mine"),
+        (Some("mine"), &[], "mine"),
+    ] {
+        let mut conversation = loaded(mode, modes);
+        let set = sent(&mut conversation, null);
+        assert_eq!(set, [("session/set_mode".to_owned(), json!({"sessionId": "old", "modeId": want}))]);
+        assert!(sent(&mut conversation, r#"{"id":2,"result":{}}"#).is_empty());
+        assert_eq!(messages(conversation.replayed())[0].0, "session/prompt");
+    }
+    // Of an agent that nobody knows, those are tried that agents have.
+    let mut conversation = loaded(None, &[]);
+    assert_eq!(sent(&mut conversation, null)[0].1["modeId"], "acceptEdits");
+    let refused = r#"{"id":2,"error":{"code":-32602,"message":"no such mode"}}"#;
+    assert_eq!(sent(&mut conversation, refused)[0].1["modeId"], "autoEdit");
+    assert!(sent(&mut conversation, r#"{"id":3,"result":null}"#).is_empty(), "one is enough");
+    assert_eq!(messages(conversation.replayed())[0].0, "session/prompt");
+    let mut conversation = loaded(None, &[]);
+    sent(&mut conversation, null);
+    let unknown = r#"{"id":2,"error":{"code":-32601,"message":"Method not found"}}"#;
+    assert!(sent(&mut conversation, unknown).is_empty() && conversation.step == Step::Replay);
+    // One that somebody asked for is a condition: the agent's refusal is an error.
+    let mut conversation = loaded(Some("mine"), &[]);
+    sent(&mut conversation, null);
+    sent(&mut conversation, refused);
+    assert_eq!(conversation.trouble.unwrap().reason, Reason::InvalidUsage);
 }
 
 #[test]
