@@ -85,18 +85,29 @@ fn answer(bytes: &[u8], around: &Surroundings<'_>) -> Result<Value, HookError> {
     if let Some(EventKind::RunStarted { parent, .. }) = events.first_mut() {
         *parent = process.parent;
     }
+    let is_classified = |event: &EventKind| matches!(event, EventKind::ErrorClassified { .. });
+    let rest = events.split_off(events.iter().position(is_classified).map_or(0, |at| at + 1));
     let recorded = record::begin(&project, None, "task", Some(random)).and_then(|recorder| {
-        recorder.end(events)?;
+        recorder.append(events)?;
         Ok(recorder)
     });
     let recorder = recorded.map_err(|error| warn(&project, "this report is not recorded", &error)).ok();
-    // What failed is on record: now the limits that others share may change.
-    let mut follows = record::guard_events(&project, None, &fault);
+    // What failed is on record: now the limits that others share may change. What is decided comes
+    // after that. What cannot be recorded still concerns everybody who shares a limit.
+    let mut ending = record::guard_events(&project, None, &fault);
+    ending.extend(rest);
+    let recorder = recorder.and_then(|recorder| match recorder.end(ending) {
+        Ok(_) => Some(recorder),
+        Err(error) => {
+            warn(&project, "this report is not recorded", &error.into());
+            None
+        }
+    });
     let put_aside = put_aside(&project, recorder.as_ref(), deferred, &report, &fault, &verdict);
     if matches!(verdict.decision.action, Action::Defer { .. }) && put_aside.is_none() {
         verdict = not_put_aside(verdict, report.partial.is_some());
     }
-    follows.extend(put_aside);
+    let mut follows = Vec::from_iter(put_aside);
     let mut answer = answered(&report, &fault, &verdict, attempt);
     answer.run = recorder.as_ref().map(Recorder::run);
     let failures = Failures { faults: vec![&fault], ended_with: answer.ended_with(), run: answer.run };

@@ -226,3 +226,18 @@ fn diagnose_says_which_fallback_applies() {
         assert!(shown.contains(&format!("fallback             {text}\n")), "{shown}");
     }
 }
+
+#[test]
+fn a_guard_changes_after_the_failure_is_recorded_and_before_it_is_decided_about() {
+    let project = Project::new("hook-report-order");
+    let message = "HTTP 429 rate_limit_error from api.anthropic.com: retry-after: 1800";
+    let limited =
+        json!({"task_data": {"task_id": "t"}, "error": {"type": "RateLimitExceeded", "message": message}});
+    report(&project, &limited);
+    let kinds = project.kinds();
+    let order = ["run.started", "error.classified", "guard.updated", "decision.made", "run.ended"];
+    let at: Vec<usize> =
+        order.iter().map(|kind| kinds.iter().position(|found| found == kind).unwrap()).collect();
+    assert!(at.is_sorted(), "{kinds:?}");
+    project.run(&["guard", "check", "anthropic"]).go().code(75);
+}
