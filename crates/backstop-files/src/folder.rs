@@ -81,15 +81,6 @@ impl Folder {
         self.entry(file)?.open(OFlags::RDWR | OFlags::CREATE, 0o600)
     }
 
-    /// Creates a file for this user alone. Whatever is there already is an error.
-    pub fn create_private(&self, file: &Path) -> Result<File, FileError> {
-        let entry = self.entry(file)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        openat(&entry.folder, &entry.name, flags, Mode::from_raw_mode(0o600))
-            .map(File::from)
-            .map_err(|error| FileError::io(&entry.path, error))
-    }
-
     /// Replaces a file atomically: readers see the old content or the new, never a part.
     pub fn replace(&self, file: &Path, content: &[u8], durability: Durability) -> Result<(), FileError> {
         let entry = self.entry(file)?;

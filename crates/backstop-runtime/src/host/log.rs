@@ -2,7 +2,7 @@
 
 use crate::recorder::Recorder;
 use backstop_core::{Event, EventKind, Reason, RunId};
-use backstop_store::{Journal, RunJournal, StoreError};
+use backstop_store::{Journal, StoreError};
 
 /// The log of one run. A writer names the version that it knows: where somebody else has written
 /// since, nothing is written. The version is the number of events, which is the `seq` of the last
@@ -89,22 +89,6 @@ fn check_not_removed(journal: &Journal) -> Result<(), RunLogError> {
                 .to_owned(),
         }),
         _ => Ok(()),
-    }
-}
-
-impl RunLog for RunJournal {
-    fn append(&self, expected_version: u64, kinds: Vec<EventKind>) -> Result<Vec<Event>, RunLogError> {
-        check_not_removed(self.journal())?;
-        Ok(self.append_at(expected_version, kinds)?)
-    }
-
-    fn load(&self) -> Result<Vec<Event>, RunLogError> {
-        check_not_removed(self.journal())?;
-        Ok(self.journal().load(self.id())?)
-    }
-
-    fn continue_from(&self, version: u64) -> Result<(), RunLogError> {
-        Ok(RunJournal::continue_from(self, version)?)
     }
 }
 

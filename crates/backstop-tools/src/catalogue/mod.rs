@@ -11,7 +11,6 @@ use crate::names::unique_names;
 use crate::protocol::Era;
 use backstop_config::McpServerSettings;
 use backstop_core::{Name, SafeText, Timestamp};
-use backstop_report::tool_kind;
 use globset::Glob;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -162,12 +161,6 @@ impl Tool {
     /// The category of its server: what the settings say.
     pub fn category(&self) -> Option<&str> {
         self.category.as_deref()
-    }
-
-    /// Whether advice of its own is known for its kind: browser, GitHub, GraphQL, docs.
-    pub fn has_kind(&self) -> bool {
-        let category = self.category.as_deref().map(SafeText::new);
-        tool_kind(&SafeText::new(self.name.as_str()), category.as_ref()).is_some()
     }
 
     /// Everything that the server says of it, under its own name.

@@ -1,8 +1,7 @@
 //! Private refs: the tip of a run and its saved attempts, moved by compare-and-swap.
 //!
-//! It must not delete a ref that has moved since it was listed.
+//! It must not move a ref that is no longer where its caller saw it.
 
-use super::call::nul_list;
 use super::{GitError, Repo, Sha};
 use backstop_core::{Name, RunId, SafeText};
 
@@ -71,17 +70,6 @@ impl Repo {
     /// All refs of a run.
     pub fn runs_refs(&self, run: RunId) -> Result<Vec<(String, Sha)>, GitError> {
         self.list(&format!("{OURS}/{run}"))
-    }
-
-    /// Deletes all refs of a run, and says which. All or none go, and none that has moved
-    /// meanwhile.
-    pub fn delete_refs(&self, run: RunId) -> Result<Vec<(String, Sha)>, GitError> {
-        let refs = self.runs_refs(run)?;
-        let commands = refs.iter().flat_map(|(name, sha)| [format!("delete {name}"), sha.to_string()]);
-        if !refs.is_empty() {
-            self.call().args(["update-ref", "--stdin", "-z"]).stdin(nul_list(commands)).done()?;
-        }
-        Ok(refs)
     }
 
     /// Whether a commit is reachable from any ref.
