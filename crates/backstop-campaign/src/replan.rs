@@ -99,7 +99,7 @@ pub fn merge(record: &CampaignRecord, revised: &TaskPlan) -> Result<Replanned, R
     if change.is_empty() {
         return Err(ReplanError::Nothing);
     }
-    let happenings = schedule(record)?.merge(&change).map_err(|error| said(error, &seqs))?;
+    let happenings = schedule(record)?.merge(&change).map_err(|error| replan_error(error, &seqs))?;
     let mut replanned = Replanned::default();
     for happening in happenings {
         if let backstop_core::Happening::Merged { reopened, dropped, .. } = happening {
@@ -127,7 +127,7 @@ fn schedule(record: &CampaignRecord) -> Result<Schedule, ReplanError> {
     let seqs: Vec<&str> = tasks.iter().map(|task| task.seq.as_str()).collect();
     let number = |seq: &String| seqs.iter().position(|known| known == seq);
     let depends_on = tasks.iter().map(|task| task.depends.iter().filter_map(number).collect()).collect();
-    let graph = Graph::new(depends_on).map_err(|error| said(MergeError::Graph(error), &seqs))?;
+    let graph = Graph::new(depends_on).map_err(|error| replan_error(MergeError::Graph(error), &seqs))?;
     let complete: Vec<bool> = seqs.iter().map(|seq| record.status(seq) == "complete").collect();
     let blocked: Vec<usize> = (0..seqs.len()).filter(|at| record.status(seqs[*at]) == "blocked").collect();
     let rules = Rules {
@@ -140,7 +140,8 @@ fn schedule(record: &CampaignRecord) -> Result<Schedule, ReplanError> {
     Ok(Schedule::new(Arc::new(graph), rules, &policy, &complete, &|_| true).with_blocked(&blocked))
 }
 
-fn said(error: MergeError, seqs: &[&str]) -> ReplanError {
+/// Why it is refused, with the names of the tasks.
+fn replan_error(error: MergeError, seqs: &[&str]) -> ReplanError {
     let seq = |at: usize| seqs.get(at).map_or_else(|| format!("node {at}"), |seq| (*seq).to_owned());
     match error {
         MergeError::Graph(GraphError::Cycle(cycle)) => {

@@ -1,8 +1,8 @@
 //! Where a campaign goes next: the state it is in and what came of its work go in, the states that
 //! follow and the sentences and recoveries to record come out.
 //!
-//! Pure, and total: every [`Outcome`] in every state has a [`Step`]. It must not run anything, and
-//! it leaves the order of recording to the caller: what failed first, then the step.
+//! Pure, and total: every [`StepOutcome`] in every state has a [`Step`]. It must not run anything,
+//! and it leaves the order of recording to the caller: what failed first, then the step.
 
 use crate::explore::Quorum;
 use crate::state::{ErrorType, Flow, State};
@@ -66,7 +66,7 @@ pub enum Executed {
 
 /// What came of the work of a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum StepOutcome {
     /// The campaign was started.
     Started,
     /// The explorers have answered, or their time is over.
@@ -149,10 +149,10 @@ impl Step {
 }
 
 /// Where a campaign goes from `state`. What cannot happen there is an error like any other.
-pub fn step(state: State, outcome: &Outcome, counters: Counters) -> Step {
+pub fn step(state: State, outcome: &StepOutcome, counters: Counters) -> Step {
     match (state, outcome) {
-        (State::Init, Outcome::Started) => Step::to(State::Explore),
-        (State::Explore, Outcome::Explored(quorum)) => match quorum {
+        (State::Init, StepOutcome::Started) => Step::to(State::Explore),
+        (State::Explore, StepOutcome::Explored(quorum)) => match quorum {
             Quorum::AllComplete => Step::to(State::Plan),
             Quorum::QuorumMet => Step::to(State::Plan).recovered("partial_data", true),
             Quorum::Timeout => Step::error(state, ErrorType::Timeout).recovered("partial_data", true),
@@ -160,12 +160,12 @@ pub fn step(state: State, outcome: &Outcome, counters: Counters) -> Step {
                 Step::error(state, ErrorType::QuorumFailure).recovered("partial_data", false)
             }
         },
-        (State::Explore, Outcome::AggregationFailed) => {
+        (State::Explore, StepOutcome::AggregationFailed) => {
             Step::error(state, ErrorType::AggregationFailed).recovered("aggregate_again", false)
         }
-        (State::Plan, Outcome::Planned(answer)) => planned(*answer, counters),
-        (State::Register, Outcome::Registered) => Step::to(State::Execute),
-        (State::Execute, Outcome::Executed(executed)) => match executed {
+        (State::Plan, StepOutcome::Planned(answer)) => planned(*answer, counters),
+        (State::Register, StepOutcome::Registered) => Step::to(State::Execute),
+        (State::Execute, StepOutcome::Executed(executed)) => match executed {
             Executed::Complete | Executed::Blocked | Executed::Stuck { .. } => Step::to(State::Cascade),
             Executed::IterationsExhausted => Step::to(State::Cascade).recovered("iteration_exhausted", true),
             Executed::StuckDetected => Step::to(State::Cascade).recovered("stuck_detected", true),
@@ -174,14 +174,14 @@ pub fn step(state: State, outcome: &Outcome, counters: Counters) -> Step {
             }
             Executed::Halted(reason) => Step::error(state, ErrorType::of_campaign(reason)),
         },
-        (State::Build, Outcome::Executed(executed)) => match executed {
+        (State::Build, StepOutcome::Executed(executed)) => match executed {
             Executed::BuilderExhausted => {
                 Step::error(state, ErrorType::BudgetExhausted).recovered("block_workspace", true)
             }
             Executed::Halted(reason) => Step::error(state, ErrorType::of_campaign(reason)),
             _ => Step::to(State::Observe),
         },
-        (State::Cascade, Outcome::Analysed { unreachable, goes_on }) => {
+        (State::Cascade, StepOutcome::Analysed { unreachable, goes_on }) => {
             let next = after_cascade(*goes_on);
             if *unreachable < REPLAN_UNREACHABLE_MIN {
                 // Fewer are no reason for another plan: their block is propagated and handed over.
@@ -192,12 +192,12 @@ pub fn step(state: State, outcome: &Outcome, counters: Counters) -> Step {
             }
             Step { error: None, recovery: None, message: None, goto: Goto::Replan }
         }
-        (State::Cascade, Outcome::Replanned) => Step::to(State::Execute).recovered("replan", true),
-        (State::Cascade, Outcome::ReplanRefused { goes_on }) => {
+        (State::Cascade, StepOutcome::Replanned) => Step::to(State::Execute).recovered("replan", true),
+        (State::Cascade, StepOutcome::ReplanRefused { goes_on }) => {
             Step::to(after_cascade(*goes_on)).recovered("replan", false)
         }
-        (State::Observe, Outcome::Observed) => Step::to(State::Complete),
-        (from, Outcome::Failed(reason)) => Step::error(from, ErrorType::of_campaign(reason)),
+        (State::Observe, StepOutcome::Observed) => Step::to(State::Complete),
+        (from, StepOutcome::Failed(reason)) => Step::error(from, ErrorType::of_campaign(reason)),
         (from, _) => Step::error(from, ErrorType::Other("state_invalid".to_owned())),
     }
 }
@@ -269,25 +269,25 @@ impl Progress {
 mod tests {
     use super::*;
 
-    fn outcomes() -> Vec<Outcome> {
+    fn outcomes() -> Vec<StepOutcome> {
         let mut all = vec![
-            Outcome::Started,
-            Outcome::AggregationFailed,
-            Outcome::Registered,
-            Outcome::Replanned,
-            Outcome::ReplanRefused { goes_on: false },
-            Outcome::ReplanRefused { goes_on: true },
-            Outcome::Observed,
-            Outcome::Failed("dependency_missing".to_owned()),
-            Outcome::Failed("state_invalid".to_owned()),
-            Outcome::Failed("timeout".to_owned()),
-            Outcome::Failed("budget_exhausted".to_owned()),
+            StepOutcome::Started,
+            StepOutcome::AggregationFailed,
+            StepOutcome::Registered,
+            StepOutcome::Replanned,
+            StepOutcome::ReplanRefused { goes_on: false },
+            StepOutcome::ReplanRefused { goes_on: true },
+            StepOutcome::Observed,
+            StepOutcome::Failed("dependency_missing".to_owned()),
+            StepOutcome::Failed("state_invalid".to_owned()),
+            StepOutcome::Failed("timeout".to_owned()),
+            StepOutcome::Failed("budget_exhausted".to_owned()),
         ];
-        all.extend(Quorum::ALL.map(Outcome::Explored));
+        all.extend(Quorum::ALL.map(StepOutcome::Explored));
         let answers = [PlanAnswer::Valid, PlanAnswer::Invalid, PlanAnswer::Clarify, PlanAnswer::Confirm];
-        all.extend(answers.map(Outcome::Planned));
+        all.extend(answers.map(StepOutcome::Planned));
         for goes_on in [false, true] {
-            all.extend((0..4).map(|unreachable| Outcome::Analysed { unreachable, goes_on }));
+            all.extend((0..4).map(|unreachable| StepOutcome::Analysed { unreachable, goes_on }));
         }
         all.extend(
             [
@@ -300,7 +300,7 @@ mod tests {
                 Executed::Halted("auth_error".to_owned()),
                 Executed::Halted("budget_exhausted".to_owned()),
             ]
-            .map(Outcome::Executed),
+            .map(StepOutcome::Executed),
         );
         all
     }
@@ -327,20 +327,20 @@ mod tests {
     #[test]
     fn one_task_is_built_and_observed() {
         let single = Counters { is_single: true, ..Counters::default() };
-        let valid = Outcome::Planned(PlanAnswer::Valid);
+        let valid = StepOutcome::Planned(PlanAnswer::Valid);
         assert_eq!(step(State::Plan, &valid, single).goto, Goto::State(State::Build));
         for executed in [Executed::Complete, Executed::Blocked, Executed::IterationsExhausted] {
-            let step = step(State::Build, &Outcome::Executed(executed), single);
+            let step = step(State::Build, &StepOutcome::Executed(executed), single);
             assert_eq!(step, Step::to(State::Observe));
         }
-        let used_up = step(State::Build, &Outcome::Executed(Executed::BuilderExhausted), single);
+        let used_up = step(State::Build, &StepOutcome::Executed(Executed::BuilderExhausted), single);
         assert_eq!(used_up.goto, Goto::State(State::Observe));
         assert_eq!(used_up.message.unwrap(), "Builder budget exhausted");
     }
 
     #[test]
     fn explorers_time_and_quorum() {
-        let goes = |quorum| step(State::Explore, &Outcome::Explored(quorum), Counters::default());
+        let goes = |quorum| step(State::Explore, &StepOutcome::Explored(quorum), Counters::default());
         assert_eq!(goes(Quorum::AllComplete), Step::to(State::Plan));
         assert_eq!(goes(Quorum::QuorumMet).goto, Goto::State(State::Plan));
         let timeout = goes(Quorum::Timeout);
@@ -353,7 +353,11 @@ mod tests {
     #[test]
     fn five_rounds_of_questions_and_no_sixth() {
         let asked = |answer, clarify_rounds| {
-            step(State::Plan, &Outcome::Planned(answer), Counters { clarify_rounds, ..Counters::default() })
+            step(
+                State::Plan,
+                &StepOutcome::Planned(answer),
+                Counters { clarify_rounds, ..Counters::default() },
+            )
         };
         for rounds in 1..CLARIFY_ROUNDS_MAX {
             assert_eq!(asked(PlanAnswer::Clarify, rounds).goto, Goto::Ask);
@@ -370,7 +374,7 @@ mod tests {
     #[test]
     fn two_or_more_unreachable_tasks_are_planned_anew_at_most_twice() {
         let looked = |unreachable, goes_on, replans| {
-            let outcome = Outcome::Analysed { unreachable, goes_on };
+            let outcome = StepOutcome::Analysed { unreachable, goes_on };
             step(State::Cascade, &outcome, Counters { replans, ..Counters::default() }).goto
         };
         let analysed = |unreachable, replans| looked(unreachable, false, replans);
@@ -384,7 +388,7 @@ mod tests {
         assert_eq!(looked(2, true, 0), Goto::Replan);
         assert_eq!(looked(9, true, 2), Goto::State(State::Execute));
         let refused =
-            |goes_on| step(State::Cascade, &Outcome::ReplanRefused { goes_on }, Counters::default()).goto;
+            |goes_on| step(State::Cascade, &StepOutcome::ReplanRefused { goes_on }, Counters::default()).goto;
         assert_eq!(
             (refused(true), refused(false)),
             (Goto::State(State::Execute), Goto::State(State::Observe))
@@ -393,15 +397,16 @@ mod tests {
 
     #[test]
     fn a_builder_without_iterations_leads_to_observe_and_a_budget_of_the_campaign_returns() {
-        let own = step(State::Execute, &Outcome::Executed(Executed::BuilderExhausted), Counters::default());
+        let own =
+            step(State::Execute, &StepOutcome::Executed(Executed::BuilderExhausted), Counters::default());
         assert_eq!(own.error, Some(ErrorType::BudgetExhausted));
         assert_eq!(own.message.unwrap(), "Builder budget exhausted");
         assert_eq!(own.recovery, Some(("block_workspace", true)));
         assert_eq!(own.goto, Goto::State(State::Observe));
         let reason = "budget_exhausted".to_owned();
         for (state, outcome) in [
-            (State::Execute, Outcome::Executed(Executed::Halted(reason.clone()))),
-            (State::Plan, Outcome::Failed(reason)),
+            (State::Execute, StepOutcome::Executed(Executed::Halted(reason.clone()))),
+            (State::Plan, StepOutcome::Failed(reason)),
         ] {
             let step = step(state, &outcome, Counters::default());
             assert_eq!(step.error.unwrap().name(), "campaign_budget_exhausted");

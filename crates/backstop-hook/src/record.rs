@@ -31,7 +31,7 @@ pub(crate) fn begin(
 }
 
 /// How the run of a hook begins.
-pub(crate) fn started(project: &Project, operation: &SafeText) -> EventKind {
+pub(crate) fn started_event(project: &Project, operation: &SafeText) -> EventKind {
     EventKind::RunStarted {
         operation: operation.clone(),
         folder: Some(SafeText::new(project.root.display().to_string())),
@@ -85,7 +85,7 @@ pub(crate) fn fault(
     provider: Option<&str>,
 ) -> Result<(), ProjectError> {
     let mut kinds = vec![
-        started(project, operation),
+        started_event(project, operation),
         EventKind::ErrorClassified { operation: operation.clone(), attempt, fault: Box::new(fault.clone()) },
     ];
     if fault.reason == Reason::RateLimited {

@@ -18,13 +18,12 @@ use crate::record::{CampaignRecord, FLOW, ONE_TASK, planner_phase, replanner_pha
 use crate::replan::{self, Replanned};
 use crate::stage::{Relay, StageObserver};
 use crate::state::State;
-use crate::step::{Executed, Goto, Outcome, PlanAnswer, REPLAN_UNREACHABLE_MIN, REPLANS_MAX, Step, step};
+use crate::step::{Executed, Goto, PlanAnswer, REPLAN_UNREACHABLE_MIN, REPLANS_MAX, Step, StepOutcome, step};
 use crate::task::{TaskPlan, TaskType};
 use crate::{lessons, prompts};
 use backstop_config::PlanSettings;
 use backstop_core::{
-    End, Event, EventKind, ExecutionContext, Fault, How, Name, Outcome as RunOutcome, Reason, RunId,
-    SafeText, WorkAt,
+    End, Event, EventKind, ExecutionContext, Fault, How, Name, Outcome, Reason, RunId, SafeText, WorkAt,
 };
 use backstop_plan::document::{Phase, Plan};
 use backstop_plan::record::RunRecord;
@@ -103,7 +102,7 @@ impl CampaignEnd {
 }
 
 /// A campaign that has ended for now.
-pub struct Ended {
+pub struct EndedCampaign {
     /// How.
     pub end: CampaignEnd,
     /// What its events add up to.
@@ -208,7 +207,7 @@ impl Campaign<'_> {
         objective: Option<&str>,
         audience: &mut dyn Audience,
         requests: Receiver<StopRequest>,
-    ) -> Result<Ended, CampaignError> {
+    ) -> Result<EndedCampaign, CampaignError> {
         let project = self.project;
         let hold = match project.hold(&campaign_lock())? {
             Held::Ours(hold) => hold,
@@ -264,7 +263,7 @@ impl Campaign<'_> {
         aftermath::run_ended(project, &recorder, is_done);
         recorder.clean();
         drop(driver.hold.take());
-        Ok(Ended { end, record: driver.record, recorder, work: driver.work })
+        Ok(EndedCampaign { end, record: driver.record, recorder, work: driver.work })
     }
 
     /// The entry of INIT, with the flow where it is not the usual one.
@@ -387,7 +386,7 @@ impl Driver<'_, '_> {
     fn carry_on(&mut self) -> Result<CampaignEnd, CampaignError> {
         loop {
             let next = match self.record.state() {
-                State::Init => self.take(&Outcome::Started, None, Vec::new())?,
+                State::Init => self.take(&StepOutcome::Started, None, Vec::new())?,
                 State::Explore => self.explore()?,
                 State::Plan => self.plan()?,
                 State::Register => self.register()?,
@@ -408,7 +407,7 @@ impl Driver<'_, '_> {
     /// the campaign returns.
     fn take(
         &mut self,
-        outcome: &Outcome,
+        outcome: &StepOutcome,
         fault: Option<Fault>,
         with: Vec<EventKind>,
     ) -> Result<Option<CampaignEnd>, CampaignError> {
@@ -494,7 +493,7 @@ impl Driver<'_, '_> {
 
     /// Ends the campaign for a failure that no state recovers from. It can be taken up again.
     fn fail(&mut self, fault: Fault) -> Result<Option<CampaignEnd>, CampaignError> {
-        let outcome = Outcome::Failed(fault.reason.code().to_owned());
+        let outcome = StepOutcome::Failed(fault.reason.code().to_owned());
         self.take(&outcome, Some(fault), Vec::new())
     }
 
@@ -529,7 +528,7 @@ impl Driver<'_, '_> {
     }
 
     fn loaded(&self, phases: Vec<Phase>) -> Result<EventKind, CampaignError> {
-        let found = self.found(phases);
+        let found = self.plan_file(phases);
         let workspace = self.workspace(&found)?;
         let mode = workspace.mode(&self.campaign.request.resume_command, self.attempts()?);
         Ok(EventKind::PlanLoaded { plan: Box::new(start_events::plan_record(&found.plan, &mode)) })
@@ -540,7 +539,7 @@ impl Driver<'_, '_> {
     }
 
     /// Phases as a plan that is in no file.
-    fn found(&self, phases: Vec<Phase>) -> PlanFile {
+    fn plan_file(&self, phases: Vec<Phase>) -> PlanFile {
         let file = self.campaign.project.root.join(".backstop").join("campaign");
         let path = self.record.objective().raw().to_owned();
         PlanFile { plan: plan_of(phases), file, path, others: Vec::new() }

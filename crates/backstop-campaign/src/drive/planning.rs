@@ -79,9 +79,9 @@ impl Driver<'_, '_> {
         if fault.as_ref().is_none_or(|fault| fault.reason == Reason::Timeout) && self.explored().is_none() {
             let fault =
                 fault_of(Reason::AggregationFailed, "the explorers said more than a planner can be given");
-            return self.take(&Outcome::AggregationFailed, Some(fault), Vec::new());
+            return self.take(&StepOutcome::AggregationFailed, Some(fault), Vec::new());
         }
-        self.take(&Outcome::Explored(quorum), fault, Vec::new())
+        self.take(&StepOutcome::Explored(quorum), fault, Vec::new())
     }
 
     pub(super) fn plan(&mut self) -> Result<Option<CampaignEnd>, CampaignError> {
@@ -155,7 +155,7 @@ impl Driver<'_, '_> {
             with.extend(Self::fallback_contexts(&plan));
             with.push(self.loaded(task_phases(&plan))?);
         }
-        self.take(&Outcome::Planned(PlanAnswer::Valid), None, with)
+        self.take(&StepOutcome::Planned(PlanAnswer::Valid), None, with)
     }
 
     /// Asks the planner once more, where it has a round left.
@@ -164,7 +164,7 @@ impl Driver<'_, '_> {
         answer: PlanAnswer,
         fault: Fault,
     ) -> Result<Option<CampaignEnd>, CampaignError> {
-        let outcome = Outcome::Planned(answer);
+        let outcome = StepOutcome::Planned(answer);
         if step(State::Plan, &outcome, self.record.counters()).goto == Goto::Ask {
             let kinds = vec![classified(State::Plan, fault), recovered("default_to_clarify", true)];
             return self.next_round(kinds);
@@ -193,7 +193,7 @@ impl Driver<'_, '_> {
     /// Asks a person, or returns with the questions.
     pub(super) fn ask(&mut self) -> Result<Option<CampaignEnd>, CampaignError> {
         let questions = self.record.open_questions();
-        let outcome = Outcome::Planned(PlanAnswer::Clarify);
+        let outcome = StepOutcome::Planned(PlanAnswer::Clarify);
         let is_exhausted = step(State::Plan, &outcome, self.record.counters()).goto == Goto::Return;
         if !is_exhausted && let Some(answers) = self.audience.answers(&questions) {
             return self.answered(&questions, answers);

@@ -11,7 +11,7 @@ impl Driver<'_, '_> {
         phases: Vec<Phase>,
         limit: Option<Duration>,
     ) -> Result<StageEnd, CampaignError> {
-        let found = self.found(phases);
+        let found = self.plan_file(phases);
         let mut equipment = self.equipper.equip(&found.plan)?;
         for (phase, equipment) in found.plan.phases.iter().zip(&mut equipment) {
             equipment.asked = Some(phase.section.raw().to_owned());
@@ -35,7 +35,7 @@ impl Driver<'_, '_> {
     /// Runs the tasks, as far as they can be; or begins nothing, and brings to the user what is
     /// complete.
     pub(super) fn run_tasks(&mut self, begins: bool) -> Result<(StageEnd, Option<Executed>), CampaignError> {
-        let found = self.found(task_phases(&self.record.plan));
+        let found = self.plan_file(task_phases(&self.record.plan));
         let mut equipment = self.equipper.equip(&found.plan)?;
         let missing = missing_programs(&found.plan, &equipment, self.campaign.is_there);
         if let Some((program, phase)) = missing.into_iter().next().filter(|_| begins) {

@@ -7,7 +7,7 @@ impl Driver<'_, '_> {
     /// is told of the whole file.
     pub(super) fn register(&mut self) -> Result<Option<CampaignEnd>, CampaignError> {
         let with = Self::fallback_contexts(&self.record.plan);
-        self.take(&Outcome::Registered, None, with)
+        self.take(&StepOutcome::Registered, None, with)
     }
 
     /// What is recorded of tasks whose lines are no numbers.
@@ -62,7 +62,7 @@ impl Driver<'_, '_> {
                 return self.interrupted(&end);
             }
         };
-        self.take(&Outcome::Executed(executed), fault, with)
+        self.take(&StepOutcome::Executed(executed), fault, with)
     }
 
     /// The failure of a builder that has used up its iterations, of those not blocked before.
@@ -76,7 +76,7 @@ impl Driver<'_, '_> {
 
     /// Whether CASCADE asks for another plan with so many unreachable tasks.
     fn is_replan_due(&self, unreachable: usize) -> bool {
-        let outcome = Outcome::Analysed { unreachable, goes_on: false };
+        let outcome = StepOutcome::Analysed { unreachable, goes_on: false };
         step(State::Cascade, &outcome, self.record.counters()).goto == Goto::Replan
     }
 
@@ -86,7 +86,7 @@ impl Driver<'_, '_> {
         }
         let unreachable = self.record.unreachable().len();
         let goes_on = self.record.goes_on();
-        let outcome = Outcome::Analysed { unreachable, goes_on };
+        let outcome = StepOutcome::Analysed { unreachable, goes_on };
         let fault = (unreachable >= REPLAN_UNREACHABLE_MIN).then(|| {
             let blocked = self.record.tasks_with("blocked").join(", ");
             fault_of(Reason::CascadeStuck, format!("{unreachable} tasks wait for what is blocked: {blocked}"))
@@ -130,14 +130,14 @@ impl Driver<'_, '_> {
                     anew.map(|seq| task_entered(seq, NodeStatus::Pending)).collect();
                 with.push(EventKind::TasksRegistered { plan: SafeText::new(text) });
                 with.push(self.loaded(task_phases(&replanned.plan))?);
-                self.take(&Outcome::Replanned, None, with)
+                self.take(&StepOutcome::Replanned, None, with)
             }
             Err(why) => {
                 let goes_on = self.record.goes_on();
                 let mut with = if goes_on { Vec::new() } else { self.propagated() };
                 // The tasks are what the campaign is about again.
                 with.push(self.loaded(task_phases(&self.record.plan))?);
-                let outcome = Outcome::ReplanRefused { goes_on };
+                let outcome = StepOutcome::ReplanRefused { goes_on };
                 self.take(&outcome, Some(fault_of(Reason::CascadeStuck, why)), with)
             }
         }
@@ -183,7 +183,7 @@ impl Driver<'_, '_> {
             .and_then(|seq| self.record.run.phase_of(seq)?.node.last_error().map(|error| error.fault.reason));
         let duration = progress.active_before + (self.campaign.clock)();
         let over = EventKind::RunEnded {
-            outcome: if is_done { RunOutcome::Done } else { RunOutcome::Partial },
+            outcome: if is_done { Outcome::Done } else { Outcome::Partial },
             reason: (!is_done).then(|| reason.unwrap_or(Reason::CascadeStuck)),
             attempts: progress.attempts(),
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
@@ -195,7 +195,7 @@ impl Driver<'_, '_> {
                 first => first.map(|seq| SafeText::new(format!("backstop campaign retry {seq}"))),
             },
         };
-        let step = step(State::Observe, &Outcome::Observed, self.record.counters());
+        let step = step(State::Observe, &StepOutcome::Observed, self.record.counters());
         let Goto::State(state) = step.goto else {
             return Ok(Some(CampaignEnd::Returned(Reason::StateInvalid)));
         };

@@ -277,7 +277,7 @@ pub(super) fn commands(name: &str, rest: &[String]) -> Vec<Inner> {
         }
         "uv" if rest.first().is_some_and(|word| word == "tool") => {
             let runs = rest.get(1).is_some_and(|word| word == "run");
-            return if runs { found(&How::After(0), &rest[2..], &[]) } else { Vec::new() };
+            return if runs { inner_by(&How::After(0), &rest[2..], &[]) } else { Vec::new() };
         }
         // `alias c='curl -X POST'`.
         "alias" => {
@@ -295,10 +295,15 @@ pub(super) fn commands(name: &str, rest: &[String]) -> Vec<Inner> {
         },
     };
     let rest = &rest[own..];
-    runner.ways.iter().map(|way| found(way, rest, runner.valued)).find(|f| !f.is_empty()).unwrap_or_default()
+    runner
+        .ways
+        .iter()
+        .map(|way| inner_by(way, rest, runner.valued))
+        .find(|f| !f.is_empty())
+        .unwrap_or_default()
 }
 
-fn found(way: &How, rest: &[String], valued: &[&str]) -> Vec<Inner> {
+fn inner_by(way: &How, rest: &[String], valued: &[&str]) -> Vec<Inner> {
     let words = |words: &[String]| match words {
         [] => Vec::new(),
         words => vec![Inner::Words(words.to_vec())],

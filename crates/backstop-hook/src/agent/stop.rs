@@ -2,7 +2,7 @@
 
 use super::handle::Session;
 use super::{AgentEvent, answer};
-use crate::record::{ended, started};
+use crate::record::{ended, started_event};
 use crate::surroundings::{HookError, Surroundings};
 use backstop_core::{EventKind, Outcome, SafeText};
 use backstop_exec::{Limits, Stop};
@@ -109,7 +109,7 @@ fn failed(project: &Project, checked: &Checked) -> Option<FailedGate> {
 
 fn events(project: &Project, checked: &[Checked]) -> Vec<EventKind> {
     let operation = SafeText::new("gates");
-    let mut all = vec![started(project, &operation)];
+    let mut all = vec![started_event(project, &operation)];
     for gate in checked {
         if let Some(fault) = &gate.fault {
             let fault = Box::new(fault.clone());

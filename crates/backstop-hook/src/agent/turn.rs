@@ -2,7 +2,7 @@
 
 use super::handle::Session;
 use super::{AgentEvent, Event, transcript_file, turn_fault};
-use crate::record::{ended, started};
+use crate::record::{ended, started_event};
 use crate::surroundings::{HookError, Surroundings};
 use backstop_core::{EventKind, Outcome, SafeText, Timestamp};
 use backstop_runtime::ProjectError;
@@ -80,7 +80,7 @@ pub(super) fn session_ended(
         error_type: (!reason.is_empty()).then(|| reason.raw().to_owned()),
         context: None,
     };
-    let begun = started(&session.project, &SafeText::new(SESSION));
+    let begun = started_event(&session.project, &SafeText::new(SESSION));
     session.record(event, vec![begun, state, ended(Outcome::Done, None)]);
     Ok(None)
 }

@@ -43,7 +43,7 @@ impl Words {
     }
 
     /// Appends Backstop's own words.
-    pub(crate) fn and(mut self, text: impl Into<String>) -> Self {
+    pub(crate) fn and_own(mut self, text: impl Into<String>) -> Self {
         self.0.push(Piece::Own(text.into()));
         self
     }
@@ -80,10 +80,10 @@ impl Words {
         }
         let mut words = Self::default();
         for (n, name) in list.iter().take(max).enumerate() {
-            words = if n > 0 { words.and(", ") } else { words };
+            words = if n > 0 { words.and_own(", ") } else { words };
             words = words.and_outside(&SafeText::new(name.line(NAME_CHARS_MAX)));
         }
-        words.and(more(list.len(), max))
+        words.and_own(more(list.len(), max))
     }
 
     /// The text for one line of a terminal.

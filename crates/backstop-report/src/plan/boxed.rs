@@ -62,7 +62,7 @@ impl Boxed {
         let side = if self.style.unicode { "║" } else { "|" };
         let inside = Spans::of("  ").then(row);
         let line = match inside.width() <= self.columns - 2 {
-            true => Spans::of(side).then(inside.pad(self.columns - 2)).and(side),
+            true => Spans::of(side).then(inside.pad(self.columns - 2)).plain(side),
             false => Spans::of(side).then(inside),
         };
         self.out.push_str(&format!("{}\n", line.show(self.style)));

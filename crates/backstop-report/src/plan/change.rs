@@ -141,7 +141,7 @@ pub enum ChangeKind {
 /// The line of a change, for example:
 /// `2A Backend: attempt 1 failed: test_failure: 3 tests in auth.test.ts; retried after 2B`.
 pub fn plain_line(change: &Change, style: Style) -> String {
-    let head = Spans::default().painted(Paint::Strong, title(&change.id, &change.name, style)).and(": ");
+    let head = Spans::default().painted(Paint::Strong, title(&change.id, &change.name, style)).plain(": ");
     head.then(change_text(&change.kind, style)).show(style)
 }
 
@@ -159,7 +159,7 @@ fn change_text(kind: &ChangeKind, style: Style) -> Spans {
         }
         ChangeKind::AttemptFailed { attempt, reason, message, then } => {
             let failed = Spans::of(format!("attempt {attempt} failed: "));
-            return failed.then(failure(*reason, message, style)).and(follow_up_text(then, style));
+            return failed.then(failure(*reason, message, style)).plain(follow_up_text(then, style));
         }
         ChangeKind::GatePassed { gate, elapsed } => {
             format!("gate {} passed after {}", name(gate), duration(*elapsed))
@@ -174,13 +174,13 @@ fn change_text(kind: &ChangeKind, style: Style) -> Spans {
         ChangeKind::Conflicted { files, rerun } => {
             let files = style.marks(&list::names(files, NAMES_MAX, NAME_CHARS_MAX));
             let then = if *rerun { "; run again on the new tip" } else { "" };
-            return Spans::default().painted(Paint::Bad, "conflict").and(format!(" in {files}{then}"));
+            return Spans::default().painted(Paint::Bad, "conflict").plain(format!(" in {files}{then}"));
         }
         ChangeKind::Committed { sha, subject } => format!("committed {}", commit(sha, subject, style)),
         ChangeKind::Complete { elapsed, attempts } => {
             let attempt = if *attempts > 1 { format!(" on attempt {attempts}") } else { String::new() };
             let after = format!("{attempt} after {}", duration(*elapsed));
-            return Spans::default().painted(Paint::Good, "complete").and(after);
+            return Spans::default().painted(Paint::Good, "complete").plain(after);
         }
         ChangeKind::Blocked { by } => format!("blocked by {}", ids(by, style)),
         ChangeKind::Skipped { why } => format!("skipped{}", because(why)),

@@ -68,7 +68,7 @@ pub(super) fn failure(reason: Reason, text: &SafeText, style: Style) -> Spans {
     let head = Spans::default().painted(Paint::Bad, reason.code());
     match text.raw().trim().is_empty() {
         true => head,
-        false => head.and(format!(": {}", message(text, style))),
+        false => head.plain(format!(": {}", message(text, style))),
     }
 }
 

@@ -124,7 +124,7 @@ pub fn dry_run(given: &DryRun, width: usize, style: Style) -> String {
         let pair = ids(&[a.clone(), b.clone()], style).replacen(", ", " and ", 1);
         let files = style.marks(&list::names(files, NAMES_MAX, NAME_CHARS_MAX));
         lines.push(
-            Spans::default().painted(Paint::Bad, "overlap").and(format!(": {pair} both declare {files}")),
+            Spans::default().painted(Paint::Bad, "overlap").plain(format!(": {pair} both declare {files}")),
         );
     }
     lines.extend(left_out(given.overlaps.len(), "overlaps"));
@@ -254,7 +254,7 @@ fn levels(given: &DryRun, width: usize, style: Style, lines: &mut Vec<Spans>) {
 impl DryPhase {
     fn line(&self, widths: Widths, style: Style) -> Spans {
         if self.done {
-            return widths.title(&self.id, &self.name, style).and("  done, not run");
+            return widths.title(&self.id, &self.name, style).plain("  done, not run");
         }
         let mut parts = vec![
             shown(&self.by, BY_CHARS_MAX, style),
@@ -271,7 +271,7 @@ impl DryPhase {
             false => format!("gates {}", ids(&self.gates, style)),
         });
         parts.retain(|part| !part.is_empty());
-        widths.title(&self.id, &self.name, style).and("  ").and(parts.join(style.dot()))
+        widths.title(&self.id, &self.name, style).plain("  ").plain(parts.join(style.dot()))
     }
 }
 

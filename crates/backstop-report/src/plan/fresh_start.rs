@@ -26,7 +26,7 @@ pub struct FreshStart {
 pub fn fresh_start(given: &FreshStart) -> Notice {
     let commits = crate::list::count(given.commits, "commit", "commits");
     let steps = vec![
-        Words::own("The earlier run's files in ").and_outside(&given.folder).and(" are moved aside"),
+        Words::own("The earlier run's files in ").and_outside(&given.folder).and_own(" are moved aside"),
         "New ones are written, with every phase pending".into(),
         Words::own("Work begins with Phase ").and_outside(&given.first_phase),
         match given.commits {

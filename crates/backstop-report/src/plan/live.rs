@@ -150,7 +150,7 @@ fn finished_line(rows: &[PhaseRow], folded: usize, style: Style) -> Spans {
     let gap = if style.unicode { " " } else { "    " };
     let complete = count(many(folded - skipped), "phase", "phases");
     let skipped = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
-    Spans::default().painted(paint, mark).and(format!("{gap}{complete} complete{skipped}"))
+    Spans::default().painted(paint, mark).plain(format!("{gap}{complete} complete{skipped}"))
 }
 
 /// `━━━━━━────── 3 of 8 · 12m 04s · about 20m 00s left`.
@@ -169,6 +169,6 @@ fn bar_line(bar: Progress, width: usize, style: Style) -> Spans {
     Spans::of(open)
         .painted(Paint::Good, on.repeat(full))
         .painted(Paint::Faint, off.repeat(room - full))
-        .and(format!("{close} "))
+        .plain(format!("{close} "))
         .then(words)
 }

@@ -209,7 +209,7 @@ impl Widths {
     pub(super) fn title(&self, id: &SafeText, name: &SafeText, style: Style) -> Spans {
         let id = width::cut(&shown(id, ID_CHARS_MAX, style), self.id, style);
         let name = width::cut(&shown(name, NAME_CHARS_MAX, style), self.name, style);
-        Spans::default().painted(Paint::Strong, id).pad(self.id + 2).and(name).pad(self.id + 2 + self.name)
+        Spans::default().painted(Paint::Strong, id).pad(self.id + 2).plain(name).pad(self.id + 2 + self.name)
     }
 }
 
@@ -222,10 +222,10 @@ pub(super) fn line(row: &PhaseRow, widths: Widths, style: Style) -> Spans {
     let mut line = Spans::default().painted(paint, mark).pad(mark_columns + 1);
     line = line.then(widths.title(&row.id, &row.name, style));
     if !time.is_empty() || !detail.is_empty() {
-        line = line.and(format!("  {time:>TIME_COLUMNS$}"));
+        line = line.plain(format!("  {time:>TIME_COLUMNS$}"));
     }
     if !detail.is_empty() {
-        line = line.and("   ").then(detail);
+        line = line.plain("   ").then(detail);
     }
     line.cut(widths.line, style)
 }

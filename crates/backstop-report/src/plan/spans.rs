@@ -19,11 +19,11 @@ pub(super) struct Spans(Vec<(Paint, String)>);
 impl Spans {
     /// A line of unstyled text.
     pub(super) fn of(text: impl Into<String>) -> Self {
-        Self::default().and(text)
+        Self::default().plain(text)
     }
 
     /// Appends unstyled text.
-    pub(super) fn and(self, text: impl Into<String>) -> Self {
+    pub(super) fn plain(self, text: impl Into<String>) -> Self {
         self.painted(Paint::Plain, text)
     }
 
@@ -45,12 +45,12 @@ impl Spans {
     /// Pads with spaces to this many columns.
     pub(super) fn pad(self, columns: usize) -> Self {
         let missing = columns.saturating_sub(self.width());
-        self.and(" ".repeat(missing))
+        self.plain(" ".repeat(missing))
     }
 
     /// Joins lines with a separator.
     pub(super) fn join(parts: Vec<Spans>, between: &str) -> Self {
-        let joined = parts.into_iter().reduce(|line, part| line.and(between).then(part));
+        let joined = parts.into_iter().reduce(|line, part| line.plain(between).then(part));
         joined.unwrap_or_default()
     }
 
@@ -83,7 +83,7 @@ impl Spans {
                 break;
             }
         }
-        kept.and(mark)
+        kept.plain(mark)
     }
 
     /// The text for a terminal, with colour codes and without spaces at its end.

@@ -52,7 +52,7 @@ impl RunState {
         match self {
             RunState::Running { pid } => spans.painted(Paint::Strong, format!("running by process {pid}")),
             RunState::Halted { reason } => {
-                spans.painted(Paint::Bad, "halted").and(format!(": {reason} ({})", reason.class()))
+                spans.painted(Paint::Bad, "halted").plain(format!(": {reason} ({})", reason.class()))
             }
             RunState::Complete => spans.painted(Paint::Good, "complete"),
             RunState::Interrupted => spans.painted(Paint::Bad, "interrupted"),
@@ -92,8 +92,8 @@ pub fn plan_status(given: &PlanStatus, width: usize, style: Style) -> String {
     let plan = shown(&given.plan, NAME_CHARS_MAX, style);
     let used = given.usage.map(usage_words).filter(|words| !words.is_empty());
     let mut lines = vec![
-        Spans::default().painted(Paint::Strong, given.run.to_string()).and(format!("{dot}{plan}")),
-        Spans::of("  ").then(given.state.words()).and(format!(
+        Spans::default().painted(Paint::Strong, given.run.to_string()).plain(format!("{dot}{plan}")),
+        Spans::of("  ").then(given.state.words()).plain(format!(
             "{dot}{} of {}{dot}{}{}",
             progress.done,
             progress.total,

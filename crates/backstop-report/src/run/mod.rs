@@ -56,18 +56,18 @@ fn decision_words(decision: &Decision, time: fn(Timestamp) -> String) -> Words {
         }
         Action::AwaitGuard { provider, attempt, of, .. } => {
             let wait = Words::own("wait for the guard of ").and_words(outside(provider));
-            wait.and(format!(", then attempt {attempt} of {of}"))
+            wait.and_own(format!(", then attempt {attempt} of {of}"))
         }
         Action::Compress { keep_percent, attempt } => {
             format!("keep {keep_percent} % of the request, then attempt {attempt}").into()
         }
-        Action::Fallback { to } => Words::own("use ").and_words(outside(to)).and(" instead"),
+        Action::Fallback { to } => Words::own("use ").and_words(outside(to)).and_own(" instead"),
         Action::UsePartial => "use the partial result".into(),
         Action::Defer { until } => {
             Words::own("put aside until ").and_words(outside(&until_words(until, time)))
         }
         Action::Confirm { command } if command.trim().is_empty() => CONFIRM.into(),
-        Action::Confirm { command } => Words::own(CONFIRM).and(": ").and_code(&command.as_str().into()),
+        Action::Confirm { command } => Words::own(CONFIRM).and_own(": ").and_code(&command.as_str().into()),
         Action::Block => "block this part, the others go on".into(),
         Action::Halt => "halt the run".into(),
         Action::Surface => "do not try again".into(),

@@ -46,8 +46,8 @@ pub(super) fn attempt_title(story: &RunStory, attempt: &AttemptStory) -> Words {
     let title = Words::own(format!("attempt {}", attempt.attempt));
     match story.operation.as_ref() == Some(&attempt.operation) {
         true => title,
-        false if story.surface == "run" => title.and(" of phase ").and_words(outside(&attempt.operation)),
-        false => title.and(" of ").and_words(outside(&attempt.operation)),
+        false if story.surface == "run" => title.and_own(" of phase ").and_words(outside(&attempt.operation)),
+        false => title.and_own(" of ").and_words(outside(&attempt.operation)),
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) fn attempt_details(attempt: &AttemptStory, same_as: Option<u32>) -> V
     let recovery = attempt.recovery.as_ref().filter(|(_, helped)| *helped || same_as.is_none());
     if let Some((strategy, helped)) = recovery {
         let helped = if *helped { ", it helped" } else { ", it did not help" };
-        lines.push(Words::own("recovery: ").and_words(outside(&strategy.as_str().into())).and(helped));
+        lines.push(Words::own("recovery: ").and_words(outside(&strategy.as_str().into())).and_own(helped));
     }
     lines.extend(
         attempt.lost.as_ref().map(|why| Words::own("how it ended is not known: ").and_words(outside(why))),
@@ -101,7 +101,7 @@ pub(super) fn attempt_details(attempt: &AttemptStory, same_as: Option<u32>) -> V
         let why = (!decision.why.trim().is_empty()).then(|| outside(&decision.why.as_str().into()));
         let action = Words::own("decided: ").and_words(decision_words(decision, date));
         lines.push(match why {
-            Some(why) => action.and(", because ").and_words(why),
+            Some(why) => action.and_own(", because ").and_words(why),
             None => action,
         });
     }
@@ -137,13 +137,13 @@ fn evidence_words(fault: &Fault) -> Words {
     } else {
         Words::own("recognised by rule ").and_words(outside(&evidence.rule.as_str().into()))
     };
-    let mut words = by.and(": \"").and_words(outside(&evidence.text)).and(format!("\"{place}"));
+    let mut words = by.and_own(": \"").and_words(outside(&evidence.text)).and_own(format!("\"{place}"));
     // A guess names all that it was compared with.
     for other in fault.evidence.iter().skip(1).filter(|other| other.rule == "learned") {
-        words = words.and(", \"").and_words(outside(&other.text)).and("\"");
+        words = words.and_own(", \"").and_words(outside(&other.text)).and_own("\"");
     }
     match confidence(fault) {
-        Some(sure) => words.and(format!("; {sure}")),
+        Some(sure) => words.and_own(format!("; {sure}")),
         None => words,
     }
 }
@@ -160,8 +160,8 @@ fn fact_words(facts: &Facts) -> Option<Words> {
     ];
     let mut words: Option<Words> = None;
     for (label, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
-        let so_far = words.map_or_else(|| Words::own("found: "), |words| words.and("; "));
-        words = Some(so_far.and(label).and_outside(&names(list, 4, 80).into()));
+        let so_far = words.map_or_else(|| Words::own("found: "), |words| words.and_own("; "));
+        words = Some(so_far.and_own(label).and_outside(&names(list, 4, 80).into()));
     }
     words
 }
@@ -211,7 +211,7 @@ fn not_ended(story: &RunStory) -> Vec<Words> {
 /// The next step: what the fault that ended the run suggests.
 fn next_step(story: &RunStory, reason: Reason) -> Words {
     let step = story.final_fault().map(|fault| outside(&fault.suggested_action)).unwrap_or_default();
-    Words::own("next: ").and_words(step).and(format!("; `backstop explain {reason}` says more"))
+    Words::own("next: ").and_words(step).and_own(format!("; `backstop explain {reason}` says more"))
 }
 
 fn outside(text: &SafeText) -> Words {

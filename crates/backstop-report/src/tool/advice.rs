@@ -140,10 +140,10 @@ pub fn tool_advice(
     message: &SafeText,
     failures: u32,
 ) -> Option<Advice> {
-    found(tool, category, reason, message, failures).map(|(_, advice)| *advice)
+    find_advice(tool, category, reason, message, failures).map(|(_, advice)| *advice)
 }
 
-fn found(
+fn find_advice(
     tool: &SafeText,
     category: Option<&SafeText>,
     reason: Reason,
@@ -177,7 +177,7 @@ mod tests {
             }
             let of = |example: &Example| {
                 let (tool, says) = (example.tool.as_str().into(), example.says.as_str().into());
-                let found = found(&tool, None, Reason::ToolFailed, &says, example.failures);
+                let found = find_advice(&tool, None, Reason::ToolFailed, &says, example.failures);
                 found.map(|(entry, _)| entry.id.as_str())
             };
             for example in &entry.matches {

@@ -87,7 +87,7 @@ pub fn execution_failure(given: &ExecutionFailure) -> Notice {
     let next = match (&given.confirm, &given.next) {
         (Some(command), _) => Words::own("run ")
             .and_code(command)
-            .and(" to repeat it as it was, or call it with other parameters"),
+            .and_own(" to repeat it as it was, or call it with other parameters"),
         (None, Some(next)) => Words::outside(next),
         (None, None) => ASK.into(),
     };
@@ -130,7 +130,7 @@ pub fn tool_timeout(given: &ToolTimeout) -> Notice {
         None => "repeat it with narrower parameters, or raise its time limit".into(),
     };
     Notice::new("tool_timeout", "Timeout", Some(Reason::Timeout))
-        .field("timeout", "Timeout", Words::outside(&given.tool).and(format!(" after {ms}ms")))
+        .field("timeout", "Timeout", Words::outside(&given.tool).and_own(format!(" after {ms}ms")))
         .data("tool", crate::notice::json_text(&given.tool))
         .data("after_ms", ms)
         .value("params", "Params", Value::Params(given.params.clone()))
@@ -183,10 +183,12 @@ pub fn partial_success(given: &PartialSuccess) -> Notice {
         return success(given);
     }
     let failed: Vec<SafeText> = given.failed.iter().map(|item| item.id.clone()).collect();
-    let why = |item: &FailedItem| Words::outside(&item.id).and(": ").and_outside(&item.message);
+    let why = |item: &FailedItem| Words::outside(&item.id).and_own(": ").and_outside(&item.message);
     let counts = format!("{} succeeded, {} failed", given.succeeded.len(), failed.len());
     let next = match (&given.retry, failed.is_empty()) {
-        (Some(command), _) => Words::own("run ").and_code(command).and(": it repeats the failed items only"),
+        (Some(command), _) => {
+            Words::own("run ").and_code(command).and_own(": it repeats the failed items only")
+        }
         (None, false) => "repeat the failed items only, with other parameters".into(),
         (None, true) => "read the warnings; nothing needs to be repeated".into(),
     };

@@ -156,7 +156,7 @@ impl Gateway {
                         let result = success.result.clone();
                         Box::pin(self.ask_and_repeat(running, &result, asked)).await
                     }
-                    _ => self.told(outcome),
+                    _ => self.call_result(outcome),
                 }
             }
         }

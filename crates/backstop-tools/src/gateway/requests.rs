@@ -242,7 +242,7 @@ impl Gateway {
     }
 
     /// What a client is told of a call.
-    pub(super) fn told(&self, outcome: CallOutcome) -> Result<Raw, RpcError> {
+    pub(super) fn call_result(&self, outcome: CallOutcome) -> Result<Raw, RpcError> {
         match outcome {
             CallOutcome::Done(success) => {
                 let toolbox = self.toolbox();

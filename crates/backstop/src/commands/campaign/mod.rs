@@ -7,7 +7,7 @@ use crate::error::{BLOCKED, CliError, DEFERRED, DONE, HALTED, INTERRUPTED};
 use crate::prompt::TerminalPrompts;
 use crate::{process, terminal};
 use backstop_campaign::changes::{FoundCampaign, TaskChange};
-use backstop_campaign::drive::{Campaign as Drive, CampaignEnd, EXPLORE_TIMEOUT, Ended};
+use backstop_campaign::drive::{Campaign as Drive, CampaignEnd, EXPLORE_TIMEOUT, EndedCampaign};
 use backstop_campaign::present;
 use backstop_config::{Given, LogFormat};
 use backstop_core::{Name, duration};
@@ -254,7 +254,7 @@ fn start(args: &Start, format: Option<LogFormat>) -> Result<u8, CliError> {
     tell(args, &ended, &again, show)
 }
 
-fn tell(args: &Start, ended: &Ended, again: &str, show: Show) -> Result<u8, CliError> {
+fn tell(args: &Start, ended: &EndedCampaign, again: &str, show: Show) -> Result<u8, CliError> {
     let report =
         present::report(&ended.record, ended.recorder.run(), Some(&ended.end), ended.work.as_ref(), again);
     if args.json {
