@@ -135,7 +135,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 /// The commands for which `--log-format` means something.
-const PRINTS_EVENTS: &[&str] = &["run", "campaign", "exec", "events"];
+const PRINTS_EVENTS: &[&str] = &["run", "campaign", "exec", "events", "classify"];
 
 impl Cli {
     /// Reads what was typed.

@@ -106,8 +106,21 @@ fn main() -> ExitCode {
     }
 }
 
+/// Whether a format of events means something to a command, or to what it runs.
+fn takes_log_format(command: &Command) -> bool {
+    use Command::{Campaign, Classify, Deferred, Events, Exec, Hook, Plan, Run};
+    matches!(
+        command,
+        Run(_) | Plan(_) | Campaign(_) | Exec(_) | Hook(_) | Events(_) | Classify(_) | Deferred(_)
+    )
+}
+
 fn carry_out(cli: Cli) -> Result<u8, CliError> {
     let format = cli.log_format;
+    if format.is_some() && cli.command.as_ref().is_some_and(|command| !takes_log_format(command)) {
+        let what = "this command prints no events: --log-format changes nothing";
+        terminal::warn(what, Some("`--json` prints JSON, where a command has it"));
+    }
     let done = |()| DONE;
     match cli.command {
         None => terminal::print(THREE_THINGS_TO_TRY).map(done),

@@ -199,3 +199,42 @@ fn prose_is_wrapped_at_100_columns() {
         }
     }
 }
+
+/// The lines of a file that are no tests: tests stand at its end.
+fn lines_without_tests(text: &str) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_start = |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ");
+    lines.windows(2).position(is_start).unwrap_or(lines.len())
+}
+
+#[test]
+fn the_command_line_has_no_room_for_logic() {
+    fn count(folder: &std::path::Path) -> usize {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries
+            .map(|path| match path.is_dir() {
+                true => count(&path),
+                false => lines_without_tests(&std::fs::read_to_string(&path).unwrap()),
+            })
+            .sum()
+    }
+    let lines = count(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    assert!(lines < 7000, "{lines} lines: what is logic belongs to a library (ARCHITECTURE.md)");
+}
+
+#[test]
+fn a_log_format_acts_or_is_said_to_change_nothing() {
+    let project = Project::new("reference-log-format");
+    let help = project.run(&["classify", "--help"]).go().code(0).stdout();
+    assert!(help.contains("--log-format"), "{help}");
+    let classified =
+        project.run(&["classify", "--log-format", "json", "--exit", "1"]).stdin("x").go().code(0);
+    assert!(classified.json()["reason"].is_string());
+    for command in [&["reasons"][..], &["runs"], &["config", "show"]] {
+        let plain = project.run(command).go().code(0);
+        assert!(!plain.stderr().contains("--log-format"), "{command:?}: {}", plain.stderr());
+        let given = project.run(&[command, &["--log-format", "json"]].concat()).go().code(0);
+        assert!(given.stderr().contains("--log-format changes nothing"), "{command:?}: {}", given.stderr());
+        assert_eq!(given.stdout(), plain.stdout(), "{command:?}");
+    }
+}
