@@ -4,15 +4,49 @@
 
 use crate::harness::{Project, until};
 use crate::plan_text::{PlanText, end, run, signal};
+use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
+/// A failure of a provider, as each surface meets it.
+struct Trouble {
+    /// What a command prints.
+    output: &'static str,
+    /// What an agent's program answers.
+    agent: &'static str,
+    /// The error of an agent's hook event.
+    event: &'static str,
+    /// The type of a reported error.
+    report: &'static str,
+}
+
+/// A request is refused with a 429.
+const LIMITED: Trouble = Trouble {
+    output: "HTTP 429 rate_limit_error from api.anthropic.com: retry-after: 1800",
+    agent: r#"{"type": "result", "is_error": true, "api_error_status": 429, "result": "API Error: 429 rate_limit_error"}"#,
+    event: "rate_limit",
+    report: "RateLimitExceeded",
+};
+
+/// The other side fails.
+const DOWN: Trouble = Trouble {
+    output: "npm error code ECONNRESET",
+    agent: r#"{"type": "result", "is_error": true, "api_error_status": 503, "result": "API Error: 503 service unavailable"}"#,
+    event: "server_error",
+    report: "ConnectionError",
+};
+
 /// What a run of a surface does besides being attempted.
 struct Row {
+    name: &'static str,
     surface: &'static str,
-    /// Runs something that a provider refuses with a 429.
-    fails: fn(&Project),
+    /// Runs something that meets this trouble.
+    fails: fn(&Project, &Trouble),
+    /// Whether the breaker of the provider counts a failure of the other side.
+    breaks: Result<(), &'static str>,
+    /// Whether somebody is told who asked for it.
+    notifies: Result<(), &'static str>,
     /// Whether each attempt takes a unit of `--budget`.
     spends: Result<(), &'static str>,
     /// Whether the trace of the run is exported.
@@ -23,28 +57,30 @@ struct Row {
     cleans: Result<(), &'static str>,
 }
 
-const REFUSAL: &str = "HTTP 429 rate_limit_error from api.anthropic.com: retry-after: 1800";
-
 const TABLE: &[Row] = &[
     Row {
+        name: "exec",
         surface: "exec",
-        fails: |project| {
-            let script = format!("echo '{REFUSAL}' >&2; exit 1");
+        fails: |project, trouble| {
+            let script = format!("echo '{}' >&2; exit 1", trouble.output);
             let flags = ["--provider", "anthropic", "--budget", "night", "--attempts", "1"];
             project.exec(&flags, &script).go().code(1);
         },
+        breaks: Ok(()),
+        notifies: Ok(()),
         spends: Ok(()),
         exports: Ok(()),
         learns: Ok(()),
         cleans: Ok(()),
     },
     Row {
+        name: "run",
         surface: "run",
-        fails: |project| {
+        fails: |project, trouble| {
             use std::os::unix::fs::PermissionsExt;
             let bin = project.beside("bin");
             std::fs::create_dir_all(&bin).unwrap();
-            let answer = r#"{"type": "result", "is_error": true, "api_error_status": 429, "result": "API Error: 429 rate_limit_error"}"#;
+            let answer = trouble.agent;
             std::fs::write(
                 bin.join("claude"),
                 format!("#!/bin/sh\ncat > /dev/null; echo '{answer}'; exit 1\n"),
@@ -62,17 +98,37 @@ const TABLE: &[Row] = &[
             signal(&child, "INT");
             end(child);
         },
+        breaks: Err("an agent makes many requests and retries them itself: its end tells of none of them"),
+        notifies: Ok(()),
         spends: Ok(()),
         exports: Ok(()),
         learns: Ok(()),
         cleans: Ok(()),
     },
     Row {
+        name: "hook agent",
         surface: "hook",
-        fails: |project| {
-            let event = r#"{"hook_event_name": "StopFailure", "session_id": "s1", "error": "rate_limit"}"#;
-            project.run(&["hook", "agent"]).stdin(event).go().code(0);
+        fails: |project, trouble| {
+            let event = json!({"hook_event_name": "StopFailure", "session_id": "s1", "error": trouble.event});
+            project.run(&["hook", "agent"]).stdin(event.to_string()).go().code(0);
         },
+        breaks: Err("an agent reports the end of a turn, and retries requests itself"),
+        notifies: Ok(()),
+        spends: Err("whoever reports has made the attempt already: nothing could still be refused"),
+        exports: Err("the reporter waits for the answer, and a collector that is down must not hold it up"),
+        learns: Err("repetitions are counted by session and by task, in a store of their own"),
+        cleans: Ok(()),
+    },
+    Row {
+        name: "hook on-error",
+        surface: "hook",
+        fails: |project, trouble| {
+            let report = json!({"task_data": {"task_id": "task-1"},
+                "error": {"type": trouble.report, "message": trouble.output}});
+            project.run(&["hook", "on-error"]).stdin(report.to_string()).go().code(0);
+        },
+        breaks: Err("a report does not say which operation of a provider it is about"),
+        notifies: Ok(()),
         spends: Err("whoever reports has made the attempt already: nothing could still be refused"),
         exports: Err("the reporter waits for the answer, and a collector that is down must not hold it up"),
         learns: Err("repetitions are counted by session and by task, in a store of their own"),
@@ -111,8 +167,9 @@ fn collector() -> (u16, Receiver<String>) {
 #[test]
 fn what_every_run_does_is_the_same_on_each_surface_or_has_a_reason() {
     for row in TABLE {
-        let surface = row.surface;
-        let project = Project::plain(&format!("surface-{surface}"));
+        let (surface, name) = (row.surface, row.name);
+        let project = Project::plain(&format!("surface-{}", name.replace(' ', "-")));
+        let told = project.beside("told");
         let (port, traces) = collector();
         let tail = project.beside("tail.jsonl");
         let folder = project.beside("home/.config/backstop");
@@ -120,7 +177,7 @@ fn what_every_run_does_is_the_same_on_each_surface_or_has_a_reason() {
         let config = format!(
             "[events]\ntail_to = {:?}\n[otel]\nendpoint = \"http://127.0.0.1:{port}\"\n[notify.here]\ntype = \"command\"\ncommand = [\"sh\", \"-c\", \"cat >> {}\"]\nseverity = \"low\"\n[store]\nmax = \"1MB\"\n",
             tail,
-            project.beside("told").display(),
+            told.display(),
         );
         std::fs::write(folder.join("config.toml"), config).unwrap();
         project.run(&["budget", "set", "night", "5"]).go().code(0);
@@ -131,15 +188,19 @@ fn what_every_run_does_is_the_same_on_each_surface_or_has_a_reason() {
         let old = old.json()["run"].as_str().unwrap().to_owned();
         let is_listed = || project.run(&["runs", "--json"]).go().code(0).stdout().contains(&old);
         assert!(is_listed());
-        let _ = (std::fs::remove_file(&tail), traces.try_iter().count());
-        (row.fails)(&project);
+        // Nobody waits to be told of the old run.
+        until("the old run is told", || told.exists());
+        let _ = (std::fs::remove_file(&tail), std::fs::remove_file(&told), traces.try_iter().count());
+        (row.fails)(&project, &LIMITED);
 
         // Recorded: the failure first, then what it changes for others, then what is decided.
         let of_surface = |event: &serde_json::Value| event["surface"] == surface && event["run"] != old;
         let events: Vec<_> = project.events().into_iter().filter(of_surface).collect();
         let at = |kind: &str| events.iter().position(|event| event["kind"] == kind);
         let (classified, guard) = (at("error.classified").unwrap(), at("guard.updated"));
-        assert!(guard.is_some_and(|guard| guard > classified), "{surface}: {events:?}");
+        assert!(guard.is_some_and(|guard| guard > classified), "{name}: {events:?}");
+        let decided = at("decision.made");
+        assert!(guard < decided.or_else(|| at("run.ended")), "{name}: {events:?}");
         if let Some(finished) = at("attempt.finished") {
             assert!(finished < classified, "{surface}");
         }
@@ -149,6 +210,15 @@ fn what_every_run_does_is_the_same_on_each_surface_or_has_a_reason() {
         // Told to whoever tails the file, once.
         let lines = std::fs::read_to_string(&tail).unwrap_or_default();
         assert_eq!(lines.lines().count(), 1, "{surface}: {lines}");
+
+        // Told to whoever the settings name.
+        let is_told = events.iter().any(|event| event["kind"] == "notified");
+        assert_eq!(is_told, row.notifies.is_ok(), "{name} notifies: {:?}", row.notifies.err());
+        if is_told {
+            let told = || std::fs::read_to_string(&told).unwrap_or_default();
+            until("the sink has it", || !told().is_empty());
+            assert!(told().contains("Operation"), "{name}: {}", told());
+        }
 
         // Spent, exported, learned: or why not.
         let spent = at("budget.consumed").is_some();
@@ -164,5 +234,22 @@ fn what_every_run_does_is_the_same_on_each_surface_or_has_a_reason() {
         let learned = signatures.iter().any(|signature| signature["reason"] == "rate_limited");
         assert_eq!(learned, row.learns.is_ok(), "{surface} learns: {:?}", row.learns.err());
         assert_eq!(!is_listed(), row.cleans.is_ok(), "{surface} cleans: {:?}", row.cleans.err());
+    }
+}
+
+#[test]
+fn the_breaker_counts_a_failure_of_the_other_side_on_each_surface_or_there_is_a_reason() {
+    for row in TABLE {
+        let name = row.name;
+        let project = Project::plain(&format!("breaker-{}", name.replace(' ', "-")));
+        project.run(&["budget", "set", "night", "5"]).go().code(0);
+        (row.fails)(&project, &DOWN);
+        let events = project.events();
+        let classified = events.iter().find(|event| event["kind"] == "error.classified").unwrap();
+        let reason = classified["fault"]["reason"].as_str().unwrap();
+        assert!(["network_transient", "service_down"].contains(&reason), "{name}: {classified}");
+        let status = project.run(&["guard", "status", "--json"]).go().code(0).json();
+        let counts = status["breakers"].as_array().unwrap().iter().any(|breaker| breaker["failures"] == 1);
+        assert_eq!(counts, row.breaks.is_ok(), "{name} breaks: {:?}: {status}", row.breaks.err());
     }
 }
