@@ -204,7 +204,7 @@ pub(crate) fn decide(seen: &Weigher<'_>, ruled: &Ruled<'_>) -> Decided {
             };
             // What the grammar read says why, which a guess cannot.
             if let Some((finding, percent)) = best_finding(Some(table), &look.reading, &says_so) {
-                // Phrases are in many texts: one is tried again only if the model is sure of it, too.
+                // Phrases are in many texts: one is tried again only if the model is sure, too.
                 let is_doubted =
                     finding.kind.starts_with(grammar::PHRASE) && guess.percent < PHRASE_RETRY_PERCENT_MIN;
                 let percent = match (guess.reason.retryable(), is_doubted) {

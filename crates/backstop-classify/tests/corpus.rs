@@ -7,8 +7,8 @@ use backstop_core::{Signal, Surface};
 use serde_json::Value;
 
 /// A little below what was measured. These rows are only ever scored.
-const HELD_OUT_STRICT: f64 = 0.71;
-const HELD_OUT_LENIENT: f64 = 0.83;
+const HELD_OUT_STRICT: f64 = 0.72;
+const HELD_OUT_LENIENT: f64 = 0.84;
 
 struct Score {
     rows: usize,
