@@ -440,7 +440,8 @@ impl Machine {
             ending.used_up = attempts > 1;
             return Err(ending);
         }
-        // The same again may have been tried elsewhere; what waits for a guard or sends less has not.
+        // The same again may have been tried elsewhere; what waits for a guard or sends less was
+        // not.
         if let Some(below) = failure.retried_below.filter(|n| *n > 1 && allowed.how == How::Again) {
             let why =
                 format!("a layer below has made {below} attempts already; retrying here would multiply them");

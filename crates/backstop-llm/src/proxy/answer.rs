@@ -234,8 +234,8 @@ impl Reply {
         }
     }
 
-    /// What the upstream answered last, where it answered an error. Where even a smaller request was
-    /// too large, a note says so.
+    /// What the upstream answered last, where it answered an error. Where even a smaller request
+    /// was too large, a note says so.
     fn refusal(&self, ending: &Ending) -> Option<Refusal> {
         let refusal = self.progress.refusal()?;
         let changed = self.progress.changed().filter(|_| ending.fault.reason == Reason::ContextOverflow);

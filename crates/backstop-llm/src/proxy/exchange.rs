@@ -170,8 +170,8 @@ impl Operation for Exchange {
                 ..accepted
             })
             .map_err(|mut failed| {
-                // A client that tries again by itself multiplies what is tried here; the engine heeds
-                // that where it would send the same again.
+                // A client that tries again by itself multiplies what is tried here; the engine
+                // heeds that where it would send the same again.
                 failed.retried_below = (self.call.client_retries > 0).then_some(self.call.client_retries + 1);
                 failed
             })

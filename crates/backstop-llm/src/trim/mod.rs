@@ -3,8 +3,8 @@
 //! The oldest units go first (`units`), or the oldest attachments where bytes are the cause, until
 //! about half is left, and one marker says so. Instructions, the first message of a person and the
 //! last unit stay; what stays, stays to the byte. Where what stays is too large by itself, its
-//! oldest tool results are shortened, first of all. Where the answer that was asked for is what does not fit, it
-//! is made smaller instead.
+//! oldest tool results are shortened, first of all. Where the answer that was asked for is what
+//! does not fit, it is made smaller instead.
 //!
 //! Sizes are estimated by bytes and calibrated by the numbers in the provider's own message, where
 //! it names some. It must not change the meaning of what it keeps, and it knows no model.

@@ -25,8 +25,8 @@ const DATA: [&str; 8] = [
 /// A result is shortened only where that saves at least so much.
 const SAVED_BYTES_MIN: usize = 500;
 
-/// Shortens the results in an item, oldest first, until about `over` bytes are saved. Gives how many
-/// were shortened.
+/// Shortens the results in an item, oldest first, until about `over` bytes are saved. Gives how
+/// many were shortened.
 pub(super) fn shorten(api: Api, item: &mut Value, over: u64) -> usize {
     let mut left = over;
     let text = |item: &Value, key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
