@@ -42,7 +42,7 @@ pub fn report(
         partial: is_partial(record).then(|| record.partial()),
         rounds: record.counters().clarify_rounds,
         replans: record.counters().replans,
-        cause: record.cause().filter(|_| end != Some(&CampaignEnd::Complete)).cloned(),
+        cause: record.cause().filter(|_| !is_over_and_complete(record)).cloned(),
         work: work.map(shown),
         next: next(record, end, &questions, resume),
         questions,
@@ -51,6 +51,12 @@ pub fn report(
 
 fn unreachable((seq, blocked_by): (&str, Vec<&str>)) -> UnreachableRow {
     UnreachableRow { seq: seq.to_owned(), blocked_by: blocked_by.into_iter().map(str::to_owned).collect() }
+}
+
+/// Whether there is nothing left to explain.
+fn is_over_and_complete(record: &CampaignRecord) -> bool {
+    let complete = record.tasks_with("complete").len();
+    record.state() == State::Complete && complete == record.plan.tasks.len()
 }
 
 /// Whether what the explorers said is all that there is.

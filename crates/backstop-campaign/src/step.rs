@@ -201,7 +201,8 @@ pub fn step(state: State, outcome: &StepOutcome, counters: Counters) -> Step {
     }
 }
 
-/// Where a campaign without another plan goes: tasks that can begin are run first, else it is stuck.
+/// Where a campaign without another plan goes: tasks that can begin are run first, else it is
+/// stuck.
 fn without_replan(goes_on: bool) -> Step {
     match goes_on {
         true => Step::to(State::Execute),

@@ -104,6 +104,7 @@ fn the_example_asks_works_around_a_block_and_is_complete() {
     let end = status(&project);
     assert!(statuses(&end).iter().all(|(_, status)| status == "complete"), "{end}");
     assert_eq!((end["replans"].clone(), end["rounds"].clone()), (json!(1), json!(2)));
+    assert_eq!(end["cause"], json!(null), "what was worked around needs no explanation any more");
     let log = project.sh("git log --format=%s");
     let subjects: Vec<&str> = log.lines().collect();
     for subject in ["Specify the greeting", "Greet", "Translate by hand", "Choose a word"] {
@@ -367,7 +368,9 @@ fn three_looks_at_which_nothing_has_changed_force_cascade() {
     let events = project.events();
     let cascade = events.iter().position(|event| event["state"] == "CASCADE").unwrap();
     let begun = |event: &&Value| event["kind"] == "attempt.started" && event["operation"] == "001";
-    assert_eq!(events[..cascade].iter().filter(begun).count(), 4, "one, and three that changed nothing");
+    let count = events[..cascade].iter().filter(begun).count();
+    // One, three that changed nothing, and the one that may have begun by then.
+    assert!((4..=5).contains(&count), "{count}");
 }
 
 #[test]
