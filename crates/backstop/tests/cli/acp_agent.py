@@ -139,9 +139,6 @@ def turn(request):
             os.setsid()
             time.sleep(600)
         time.sleep(600)
-    elif what == "no-stop-reason":
-        send({"id": request["id"], "result": "fine"})
-        return None
     elif what == "reads-nothing":
         # More requests than answers fit into the pipe.
         name = "x/" + "y" * 2000

@@ -204,7 +204,6 @@ fn harm_is_bounded_and_named_and_the_phase_fails_in_words() {
         ("version-null", "", "invalid_usage", "it speaks no version of the Agent Client Protocol"),
         ("refused", "", "unknown", "boom"),
         ("no-session-id", "", "validation", "it began a session and gave it no id"),
-        ("no-stop-reason", "", "unknown", "no stop reason"),
         ("reads-nothing", "", "validation", "the agent does not read its standard input"),
         ("permission-loop", "", "permission_denied", "/etc/passwd is outside of the worktree"),
         ("unknown-requests", "", "validation", "requests that do not exist, the last `terminal/create`"),
