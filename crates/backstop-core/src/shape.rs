@@ -85,7 +85,7 @@ fn is_dotted_sentence(text: &str) -> bool {
     let is_small = |word: &&str| word.chars().all(char::is_lowercase);
     let is_plain = words.len() >= 3 && words.iter().all(|word| word.chars().all(char::is_alphabetic));
     let begins = words.first().is_some_and(|word| word.starts_with(char::is_uppercase));
-    is_plain && ((begins && words[1..].iter().all(|word| is_small(word))) || words.len() > WORDS_MAX)
+    is_plain && ((begins && words[1..].iter().all(is_small)) || words.len() > WORDS_MAX)
 }
 
 /// Whether so many plain words follow each other that it is a sentence and no command.

@@ -96,21 +96,26 @@ pub fn end_leftover(leftover: &Leftover<'_>) -> Vec<String> {
         std::thread::sleep(Duration::from_millis(10));
         alive.retain(Process::is_alive);
     }
+    kill_all(|| leftover.to_end());
+    // A reaper has ended by now; what still has its name has only taken it.
+    let until = Instant::now() + GRACE_OF_REAPERS;
+    while !leftover.alive().is_empty() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_all(|| leftover.alive());
+    #[cfg(target_os = "linux")]
+    crate::cgroup::LeftGroups::of(leftover.mark.1).remove();
+    names
+}
+
+/// Kills what is alive until nothing is: what is killed may have started something.
+fn kill_all(alive: impl Fn() -> Vec<Process>) {
     for _ in 0..100 {
-        let alive = leftover.to_end();
+        let alive = alive();
         if alive.is_empty() {
             break;
         }
         alive.iter().for_each(|process| process.signal(Signal::KILL));
         std::thread::sleep(Duration::from_millis(5));
     }
-    // A reaper has ended by now; what still has its name has only taken it.
-    let until = Instant::now() + GRACE_OF_REAPERS;
-    while !leftover.alive().is_empty() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    leftover.alive().iter().for_each(|process| process.signal(Signal::KILL));
-    #[cfg(target_os = "linux")]
-    crate::cgroup::LeftGroups::of(leftover.mark.1).remove();
-    names
 }

@@ -328,3 +328,26 @@ fn leftovers_are_found_by_their_mark_and_never_by_pid_alone() {
     assert!(ended.contains(&"sh".to_owned()), "{ended:?}");
     assert_eq!(survivors(&mark), [0u32; 0]);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_leftover_that_takes_the_name_of_a_reaper_is_ended() {
+    let mark = format!("named-{}", std::process::id());
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", "trap '' TERM; printf backstop-reaper > /proc/$$/comm; while :; do sleep 0.1; done"])
+        .env("BACKSTOP_TEST_MARK", &mark)
+        .spawn()
+        .unwrap();
+    let process = Process::find(child.id()).unwrap();
+    let has_name = || {
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", process.pid)).unwrap_or_default();
+        name.trim() == "backstop-reaper"
+    };
+    while !has_name() {
+        std::thread::yield_now();
+    }
+    let waiter = std::thread::spawn(move || child.wait());
+    end(Some(process), &mark);
+    waiter.join().unwrap().unwrap();
+    assert_eq!(survivors(&mark), [0u32; 0]);
+}

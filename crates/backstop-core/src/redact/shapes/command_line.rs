@@ -155,8 +155,7 @@ fn pairs(words: &[&[u8]], program_at: usize, program: &[u8], found: &mut Vec<(us
         let rest = &words[program_at + 1..];
         let fits = |at: &[&[u8]]| at.iter().zip(one.after).all(|(word, wanted)| *word == wanted.as_bytes());
         let Some(start) = rest.windows(one.after.len()).position(fits) else { continue };
-        for at in program_at + 1 + start + one.after.len()..words.len() {
-            let word = words[at];
+        for (at, word) in words.iter().enumerate().skip(program_at + 1 + start + one.after.len()) {
             if let Some(equals) = memchr::memchr(b'=', word).filter(|_| !word.starts_with(b"-"))
                 && equals + 1 < word.len()
                 && !word[equals + 1..].starts_with(b"@")

@@ -113,7 +113,7 @@ pub(super) fn find(text: &[u8], shape: Shape, start: usize, end: usize) -> Optio
         Shape::Mattermost => {
             let length = run_within(rest, 27, |byte| Body::Lower.has(byte));
             let digits = rest[..length].iter().filter(|byte| byte.is_ascii_digit()).count();
-            (length == 26 && digits >= 2 && digits < 20).then(|| end..end + length)
+            (length == 26 && (2..20).contains(&digits)).then(|| end..end + length)
         }
         Shape::Harness => {
             let is_part = |from: usize, length: usize, is_in: fn(u8) -> bool| {

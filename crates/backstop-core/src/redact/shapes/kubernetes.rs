@@ -170,8 +170,8 @@ pub(super) fn open_manifest(lines: &[u8]) -> Option<usize> {
     let start = line_of(last);
     let line = &lines[start..];
     let column = run(line, |byte| byte == b' ');
-    let below = line.split(|byte| *byte == b'\n').skip(1);
+    let mut below = line.split(|byte| *byte == b'\n').skip(1);
     let is_inside = |line: &[u8]| line.is_empty() || run(line, |byte| byte == b' ') > column;
     let is_close = |line: &[u8]| line.get(column) == Some(&b'}');
-    below.into_iter().all(|line| is_inside(line) || is_close(line)).then_some(start)
+    below.all(|line| is_inside(line) || is_close(line)).then_some(start)
 }
