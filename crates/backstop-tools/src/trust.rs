@@ -13,8 +13,10 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// There is no file that trust could be given to.
-    #[error("nothing to trust: there is no backstop.toml between here and the repository's root, and no file of the \
-         project suggests a gate")]
+    #[error(
+        "nothing to trust: there is no backstop.toml between here and the repository's root, and no file of the \
+         project suggests a gate"
+    )]
     Nothing,
     /// It is a worktree of a plan.
     #[error("this is a worktree of a plan, which is trusted as its project is")]

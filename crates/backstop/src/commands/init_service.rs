@@ -4,6 +4,7 @@
 use super::init::{Init, folders};
 use super::init_mcp::{records, tell_changes, write};
 use crate::error::{CliError, failed};
+use crate::process;
 use backstop_install::{ServiceManager, TextChange, service_files};
 use backstop_report::service_last;
 

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Trust) -> Result<(), CliError> {
             return terminal::show(&TrustedFiles(paths), args.json);
         }
         let Some(gates) = SuggestedGates::of(&project) else { return Err(TrustError::Nothing.into()) };
-        return terminal::show(&suggested(&*project.user_store()?, args.revoke, gates)?, args.json);
+        return terminal::show(&suggested(&project.user_store()?, args.revoke, gates)?, args.json);
     };
     let places = places()?;
     let reopen = || process::open_quietly(&[], None).map_err(CliError::into_project_error);
