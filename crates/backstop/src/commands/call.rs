@@ -1,6 +1,6 @@
 //! `backstop call`: one call of an MCP tool.
 
-use super::tools::{make_known, with_toolbox};
+use super::tools::{make_known_for, with_toolbox};
 use crate::error::{CliError, DEFERRED, DONE, FAILED, INTERRUPTED, usage};
 use crate::terminal;
 use backstop_config::LogFormat;
@@ -11,6 +11,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// The longest arguments that are read, in bytes.
 const ARGUMENTS_BYTES_MAX: u64 = 16 << 20;
@@ -54,10 +55,10 @@ pub(crate) fn run(args: &Call, log_format: Option<LogFormat>) -> Result<u8, CliE
         request.deadline = deadline.or(request.deadline);
         request.parent = toolbox.project().process.parent;
         toolbox.project().refuse_if_frozen()?;
-        // A server that was never asked is asked now; the one of this call alone would do, but its
-        // name may be misspelt.
         if !args.raw && args.confirm.is_none() && toolbox.catalogue().get(&request.name()).is_none() {
-            make_known(&toolbox, "call").await;
+            let began = Instant::now();
+            make_known_for(&toolbox, "call", [request.name().as_str()], request.limit()).await;
+            request.deadline = request.deadline.map(|deadline| deadline.saturating_sub(began.elapsed()));
         }
         tell(toolbox.call(request).await, args.json)
     })
@@ -169,6 +170,7 @@ fn tell_success(success: &CallSuccess, json: bool) -> Result<(), CliError> {
             params: success.params(),
             succeeded: vec![SafeText::new(success.tool.as_str())],
             failed: Vec::new(),
+            unconfirmed: 0,
             warnings: success.warnings.clone(),
             retry: None,
         });

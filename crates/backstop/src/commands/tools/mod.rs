@@ -13,6 +13,7 @@ use backstop_report::{CacheMissing, cache_missing};
 use backstop_runtime::Project;
 use backstop_tools::{CacheState, ImportPlaces, Toolbox, ToolboxError};
 use clap::{Args, Subcommand};
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -142,16 +143,48 @@ where
 /// How long servers whose lists are old have to give new ones.
 const STALE_WAIT: Duration = Duration::from_secs(3);
 
+/// How long servers that were never asked have for their lists, where others are known.
+const UNLISTED_WAIT: Duration = Duration::from_secs(3);
+
 /// Asks the servers whose tools are not known, and says in words what could not be used.
 pub(super) async fn make_known(toolbox: &Arc<Toolbox>, operation: &str) {
     let (unlisted, stale) = (toolbox.unlisted(), toolbox.stale());
+    let wait = (!toolbox.catalogue().is_empty()).then_some(UNLISTED_WAIT);
+    say_cache(toolbox, operation, &stale);
+    ask(toolbox, unlisted, stale, wait).await;
+}
+
+/// The same for calls of these tools: only their servers count. One that was never asked is asked
+/// by the call itself, within its time limit; all are asked where a name is of no server.
+pub(super) async fn make_known_for<'n>(
+    toolbox: &Arc<Toolbox>,
+    operation: &str,
+    tools: impl IntoIterator<Item = &'n str>,
+    limit: Option<Duration>,
+) {
+    let (mut servers, mut is_unknown) = (BTreeSet::new(), false);
+    for tool in tools {
+        match toolbox.server_of_tool(tool) {
+            Some(server) => drop(servers.insert(server.clone())),
+            None => is_unknown = true,
+        }
+    }
+    let unlisted = toolbox.unlisted();
+    let stale: Vec<Name> = toolbox.stale().into_iter().filter(|name| servers.contains(name)).collect();
+    say_cache(toolbox, operation, &stale);
+    let unlisted = if is_unknown { unlisted } else { Vec::new() };
+    ask(toolbox, unlisted, stale, Some(limit.map_or(UNLISTED_WAIT, |limit| limit.min(UNLISTED_WAIT)))).await;
+}
+
+/// Says where the lists of tools could not be read, or are old.
+pub(super) fn say_cache(toolbox: &Toolbox, operation: &str, stale: &[Name]) {
     let problem = match toolbox.cache_state() {
         CacheState::Read if !stale.is_empty() => {
             let names: Vec<&str> = stale.iter().map(Name::as_str).collect();
             Some(Some(SafeText::new(format!("the lists of these servers are old: {}", names.join(", ")))))
         }
         CacheState::Read => None,
-        CacheState::Missing if unlisted.is_empty() => None,
+        CacheState::Missing if toolbox.unlisted().is_empty() => None,
         CacheState::Missing => Some(None),
         CacheState::Invalid(why) => Some(Some(SafeText::new(why.as_str()))),
     };
@@ -166,9 +199,19 @@ pub(super) async fn make_known(toolbox: &Arc<Toolbox>, operation: &str) {
             terminal::say(&notice.terminal(terminal::stderr_style()));
         }
     }
+}
+
+/// Asks servers for their tools, and says in words what could not be used.
+async fn ask(toolbox: &Arc<Toolbox>, unlisted: Vec<Name>, stale: Vec<Name>, wait: Option<Duration>) {
     // Old lists are good enough where a server takes its time.
     let renewed = toolbox.refresh_all(stale.clone(), Some(STALE_WAIT));
-    let (asked, renewed) = tokio::join!(toolbox.refresh_all(unlisted, None), renewed);
+    let (asked, renewed) = tokio::join!(toolbox.refresh_all(unlisted.clone(), wait), renewed);
+    for server in unlisted.iter().filter(|server| !asked.contains_key(*server)) {
+        terminal::warn(
+            &format!("the tools of {server} are missing: it has not answered yet"),
+            Some(&format!("`backstop tools refresh {server}` waits for it")),
+        );
+    }
     for server in stale.iter().filter(|server| !matches!(renewed.get(*server), Some(Ok(_)))) {
         terminal::warn(&format!("{server} does not answer: its old list of tools is used"), None);
     }
