@@ -73,7 +73,8 @@ pub(crate) fn tools(t: &Texts) -> Vec<Sample> {
         ..ToolTimeout::default()
     };
     all.push(sample("timeout", tool_timeout(&timeout), &"after 30000ms".into()));
-    let not_sent = ToolTimeout { partial: None, not_sent: true, next: Some(t.command.clone()), ..timeout };
+    let not_sent =
+        ToolTimeout { partial: None, not_sent: true, next: Some("check that it starts".into()), ..timeout };
     all.push(sample("timeout_not_sent", tool_timeout(&not_sent), &"after 30000ms".into()));
     let lost = ToolTimeout { not_sent: false, may_have_taken_effect: true, next: None, ..not_sent };
     all.push(sample("timeout_unconfirmed", tool_timeout(&lost), &"after 30000ms".into()));

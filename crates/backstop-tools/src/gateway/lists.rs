@@ -72,7 +72,7 @@ impl Gateway {
         }
         // Each is waited for once: a server that is never ready must not delay every list.
         let (new, slow): (Vec<Name>, Vec<Name>) =
-            unknown.into_iter().partition(|name| lock(&self.waited).insert(name.clone()));
+            unknown.into_iter().partition(|name| self.waits_first("tools/list", name));
         for name in &slow {
             self.refresh_behind(name);
         }
@@ -94,6 +94,11 @@ impl Gateway {
         toolbox.catalogue().tools().map(public).chain(own).collect()
     }
 
+    /// Whether a method waits for a server for the first time.
+    fn waits_first(&self, method: &str, server: &Name) -> bool {
+        lock(&self.waited).insert((method.to_owned(), server.clone()))
+    }
+
     /// Tells clients when servers that were slow have given their lists.
     async fn tell_when_listed(&self, before: usize) {
         for _ in 0..60 {
@@ -105,14 +110,16 @@ impl Gateway {
         }
     }
 
-    /// The servers that have this, as far as is known: `resources` or `prompts`; of them `only` this
-    /// one, where it is known. All are asked at once, and one that is not ready costs little time.
+    /// The servers that a method can be asked of, as far as is known: those with resources or with
+    /// prompts; of them `only` this one, where it is known. All are connected to at once, and one
+    /// that is not ready costs little time.
     async fn having(
         &self,
-        capability: &str,
+        method: &str,
         only: Option<&Name>,
         cancel: &Cancel,
     ) -> BTreeMap<Name, Arc<Connection>> {
+        let capability = method.split('/').next().unwrap_or_default();
         let toolbox = self.toolbox();
         let known = toolbox.catalogue();
         let mut tasks = JoinSet::new();
@@ -124,17 +131,12 @@ impl Gateway {
             if listing.is_some_and(|listing| listing.hello["capabilities"].get(capability).is_none()) {
                 continue;
             }
-            let is_first = lock(&self.waited).insert(name.clone());
-            let wait = match (is_first, listing) {
-                (true, Some(_)) => LIST_WAIT,
-                (true, None) if known.is_empty() => LIST_WAIT,
+            let wait = match (self.waits_first(method, name), listing.is_some()) {
+                (true, true) => LIST_WAIT,
+                (true, false) if known.is_empty() => LIST_WAIT,
+                // It never said what it has, and was waited for.
+                (false, false) if upstream.open_connection().is_none() => continue,
                 _ => BRIEF_WAIT,
-            };
-            // One that never said what it has is not waited for again.
-            let Some(wait) =
-                (is_first || listing.is_some() || upstream.open_connection().is_some()).then_some(wait)
-            else {
-                continue;
             };
             let (name, upstream, cancel) = (name.clone(), Arc::clone(upstream), cancel.clone());
             tasks.spawn(async move {
@@ -155,15 +157,15 @@ impl Gateway {
 
     /// A list of all servers together. A server that does not answer costs its own part.
     pub(super) async fn list_all(&self, method: &str, cancel: &Cancel) -> Result<Raw, RpcError> {
-        let (capability, key) = match method {
-            "resources/list" => ("resources", "resources"),
-            "resources/templates/list" => ("resources", "resourceTemplates"),
-            _ => ("prompts", "prompts"),
+        let key = match method {
+            "resources/list" => "resources",
+            "resources/templates/list" => "resourceTemplates",
+            _ => "prompts",
         };
         let limits = RequestLimits { idle: None, total: Some(LIST_WAIT) };
         let (mut all, mut servers): (Vec<Value>, Vec<Name>) = (Vec::new(), Vec::new());
         let mut tasks = JoinSet::new();
-        for (server, connection) in self.having(capability, None, cancel).await {
+        for (server, connection) in self.having(method, None, cancel).await {
             let (method, cancel) = (method.to_owned(), cancel.clone());
             tasks.spawn(async move {
                 let items = connection.list(&method, key, limits, &cancel).await;
@@ -221,7 +223,7 @@ impl Gateway {
         let known = lock(&self.resources).get(&uri).cloned();
         let mut last = RpcError::new(-32002, format!("no server has the resource {uri}"));
         let limit = if known.is_some() { READ_MAX } else { LIST_WAIT };
-        for connection in self.having("resources", known.as_ref(), &asked.cancel).await.values() {
+        for connection in self.having("resources/read", known.as_ref(), &asked.cancel).await.values() {
             match self.ask_one(connection, "resources/read", limit, asked).await {
                 Ok(result) => return Ok(result),
                 Err(error) => last = error,

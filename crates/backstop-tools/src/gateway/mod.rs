@@ -61,8 +61,8 @@ pub struct Gateway {
     prompts: Mutex<BTreeMap<String, (Name, String)>>,
     /// The servers that were asked for their tools by this process.
     refreshed: Mutex<HashSet<Name>>,
-    /// The servers that a list has waited for.
-    waited: Mutex<HashSet<Name>>,
+    /// The servers that a method has waited for.
+    waited: Mutex<HashSet<(String, Name)>>,
     /// Its name among gateways.
     id: String,
     /// The gateways that clients' calls come through.

@@ -517,6 +517,15 @@ fn advice_is_that_of_the_tools_kind_and_remembers_earlier_failures() {
 }
 
 #[test]
+fn advice_remembers_what_failed_in_earlier_commands() {
+    let tools = Tools::with("calls-advice", &[], "category = \"browser\"");
+    let click = || tools.run(&["call", "fake__click", "{}"]).go().code(1).stderr();
+    assert!(!click().contains("hover"));
+    let again = click();
+    assert!(again.contains("hover over it"), "{again}");
+}
+
+#[test]
 fn what_a_killed_gateway_left_is_ended() {
     let tools = Tools::new("gateway-leftover", &[]);
     let script = crate::harness::root().join("crates/backstop/tests/fakes/mcp_server.py");
