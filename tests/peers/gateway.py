@@ -41,6 +41,7 @@ def node(name, *more):
 
 (project / "backstop.toml").write_text(
     "[mcp.everything]\n" + node("server-everything", "stdio")
+    + "[mcp.hasty]\n" + node("server-everything", "stdio") + 'timeout = "1s"\n'
     + "[mcp.fs]\n" + node("server-filesystem", str(project))
     + "[mcp.memory]\n" + node("server-memory") + f'env = {{ MEMORY_FILE_PATH = "{scratch}/memory.jsonl" }}\n'
     + f'[mcp.time]\ncommand = "{args.peers}/py/bin/mcp-server-time"\n'
@@ -80,6 +81,13 @@ async def with_client(client, name):
         check(name + ": tool not found", "everything__echo" in unknown.content[0].text, unknown)
         zone = await c.call_tool("time__get_current_time", {"timezone": "Mars/Olympus"})
         check(name + ": execution failure", zone.is_error and zone.structured_content["attempts"] == 3, zone)
+        late = await c.call_tool("hasty__trigger-long-running-operation", {"duration": 30, "steps": 150})
+        check(name + ": timeout", late.is_error and late.structured_content["reason"] == "timeout", late)
+        check(name + ": a timeout has what arrived", "progress" in (late.structured_content["partial"] or ""), late)
+        items = [{"id": "a", "tool": "everything__echo", "arguments": {"message": "x"}}, {"id": "b", "tool": "everything__echo"}]
+        part = await c.call_tool("backstop_batch", {"items": items})
+        counts = (part.structured_content["succeeded"], part.structured_content["failed"])
+        check(name + ": partial success", counts == (1, 1) and "partial_success" in part.content[0].text, part)
         read = await c.call_tool("fs__read_text_file", {"path": str(project / "a.txt")})
         check(name + ": a file is read", "hello" in read.content[0].text, read)
         outside = await c.call_tool("fs__read_text_file", {"path": "/etc/passwd"})
@@ -103,6 +111,10 @@ def stdio(mode):
 run("tools", "doctor", code=1)  # nothing is trusted yet
 run("trust")
 run("tools", "doctor")
+for kept in (scratch / "state").glob("work/*/tools/catalogue.json"):
+    kept.write_text("{ broken")
+listed = run("tools", "list")
+check("a broken cache is said and made anew", "cache_invalid" in listed.stderr and "time__get_current_time" in listed.stdout, listed)
 for mode in ("auto", "legacy"):
     asyncio.run(asyncio.wait_for(with_client(stdio(mode), "python " + mode), 120))
 

@@ -3,7 +3,7 @@
 
 use crate::call::{CallFailure, CallOutcome, CallRequest, CallSuccess, Caller};
 use crate::toolbox::Toolbox;
-use backstop_core::SafeText;
+use backstop_core::{Outcome, SafeText};
 use backstop_engine::Cancel;
 use backstop_report::{FailedItem, Notice, PartialSuccess, partial_success};
 use serde::Deserialize;
@@ -84,6 +84,9 @@ impl BatchItem {
     }
 
     fn one(text: &str, number: usize) -> Result<Self, String> {
+        if !text.trim_start().starts_with('{') {
+            return Err("an item is an object: {\"tool\": …, \"arguments\": {…}}".to_owned());
+        }
         let written: WrittenItem<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let id = match written.id {
             None => number.to_string(),
@@ -132,6 +135,11 @@ impl ItemResult {
             _ => None,
         }
     }
+
+    /// Whether it may have taken effect: nothing repeats it without somebody's word.
+    fn is_unconfirmed(&self) -> bool {
+        self.failure().is_some_and(|failure| failure.outcome == Outcome::Unconfirmed)
+    }
 }
 
 /// What became of a batch.
@@ -155,20 +163,29 @@ impl BatchReport {
     /// The failed items that may be called again without anybody's word: a file that
     /// [`BatchItem::read`] reads. What needs a confirmation is not among them.
     pub fn repeatable_subset(&self) -> String {
-        let again =
-            self.failed().filter(|item| item.failure().is_none_or(|failure| failure.confirm.is_none()));
+        let again = self.failed().filter(|item| !item.is_unconfirmed());
         again.map(|item| format!("{}\n", item.item.line())).collect()
     }
 
     /// The notice for people. `retry` is the command that repeats the failed items.
     pub fn notice(&self, name: &str, retry: Option<&str>) -> Notice {
+        let confirm = |failure: &CallFailure| Some(format!("`{}` repeats it", failure.confirm.as_ref()?));
+        self.notice_by(name, retry, confirm)
+    }
+
+    /// The notice for whoever confirms a failed item in another way, which `confirm` says.
+    pub(crate) fn notice_by(
+        &self,
+        name: &str,
+        retry: Option<&str>,
+        confirm: impl Fn(&CallFailure) -> Option<String>,
+    ) -> Notice {
         let id = |item: &ItemResult| SafeText::new(item.item.id.as_str());
         let failed = self.failed().map(|item| {
             let message = match item.failure() {
                 Some(failure) => {
                     let text = failure.errors.last().cloned().unwrap_or_default();
-                    let confirm =
-                        failure.confirm.as_ref().map(|command| format!(" (`{command}` repeats it)"));
+                    let confirm = confirm(failure).map(|words| format!(" ({words})"));
                     SafeText::new(format!("{}{}", text.raw(), confirm.unwrap_or_default()))
                 }
                 None => SafeText::new("it was not begun"),
@@ -182,6 +199,7 @@ impl BatchReport {
             params: Vec::new(),
             succeeded: self.items.iter().filter(|item| item.success().is_some()).map(id).collect(),
             failed: failed.collect(),
+            unconfirmed: self.failed().filter(|item| item.is_unconfirmed()).count(),
             warnings: warnings.cloned().collect(),
             retry: retry.map(SafeText::new),
         })
@@ -189,6 +207,11 @@ impl BatchReport {
 
     /// The report for programs.
     pub fn report(&self) -> Value {
+        self.report_by(CallFailure::report)
+    }
+
+    /// The report for whoever wants to know something else of a failure, which `failure` says.
+    pub(crate) fn report_by(&self, of_failure: impl Fn(&CallFailure) -> Value) -> Value {
         let item = |item: &ItemResult| match &item.outcome {
             Some(CallOutcome::Done(success)) => json!({
                 "id": item.item.id, "tool": item.item.tool, "ok": true, "attempts": success.attempts,
@@ -197,7 +220,7 @@ impl BatchReport {
             }),
             Some(CallOutcome::Failed(failure)) => json!({
                 "id": item.item.id, "tool": item.item.tool, "ok": false, "attempts": failure.attempts,
-                "result": null, "warnings": [], "failure": failure.report(),
+                "result": null, "warnings": [], "failure": of_failure(failure),
             }),
             None => json!({
                 "id": item.item.id, "tool": item.item.tool, "ok": false, "attempts": 0,

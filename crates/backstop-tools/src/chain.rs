@@ -153,6 +153,11 @@ impl Chain {
         self.steps.iter().any(|step| step.confirm.as_ref() == Some(&run))
     }
 
+    /// The tools of its steps.
+    pub fn tools(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().map(|step| step.tool.as_str())
+    }
+
     /// The ids of its steps, in the order in which they are called.
     pub fn ids(&self) -> Vec<&str> {
         self.steps.iter().map(|step| step.id.as_str()).collect()

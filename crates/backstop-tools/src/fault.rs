@@ -17,6 +17,11 @@ use std::time::Duration;
 /// How much of a message is kept as the cause, in characters.
 const CAUSE_CHARS_MAX: usize = 2000;
 
+/// How many lines of what a program wrote are shown.
+const TAIL_LINES_MAX: usize = 10;
+/// How many characters of each.
+const TAIL_LINE_CHARS_MAX: usize = 180;
+
 /// How many questions of a server are named.
 const QUESTIONS_MAX: usize = 8;
 
@@ -66,6 +71,37 @@ fn of(reason: Reason, project: &Project, cause: &str, next: &str) -> Fault {
     fault
 }
 
+/// What a call waited for before it could be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WaitedFor {
+    /// A place among the calls that the server gets at once.
+    Slot,
+    /// The server's start.
+    Start,
+}
+
+/// The fault of a call whose time was over before it could be sent.
+pub(crate) fn of_wait(server: &Name, waited_for: WaitedFor, limit: Duration) -> Fault {
+    let limit = duration(limit);
+    let (cause, next) = match waited_for {
+        WaitedFor::Slot => (
+            format!("{server} had no place for one more call within {limit}"),
+            format!("wait for its other calls, or raise `mcp.{server}.concurrency`"),
+        ),
+        WaitedFor::Start => (
+            format!("{server} was not ready within {limit}"),
+            format!(
+                "check that it starts (`backstop tools doctor {server}`), or raise the time limit and \
+                 `mcp.{server}.start_timeout`"
+            ),
+        ),
+    };
+    let mut fault = Fault::new(Reason::Timeout);
+    fault.cause = Some(SafeText::new(cause));
+    fault.suggested_action = SafeText::new(next);
+    fault
+}
+
 /// A server that is not started yet again.
 pub(crate) fn backing_off(server: &Name, left: Duration, last: &Fault) -> Fault {
     let mut fault = last.clone();
@@ -107,12 +143,7 @@ pub(crate) fn of_start(upstream: &Upstream, project: &Project, failure: StartFai
                 let next = format!("check that it starts, or raise `mcp.{server}.start_timeout`");
                 classified.fault.suggested_action = SafeText::new(next);
             }
-            if let Some(last) = stderr.as_deref().and_then(last_line)
-                && !classified.fault.cause.as_ref().is_some_and(|cause| cause.raw().contains(last))
-            {
-                let cause = classified.fault.cause.as_ref().map(|c| c.raw().to_owned()).unwrap_or_default();
-                classified.fault.cause = Some(masked(project, &format!("{cause}; it wrote: {last}")));
-            }
+            with_output(project, &mut classified.fault, &stderr.unwrap_or_default());
             classified.fault
         }
     };
@@ -145,6 +176,42 @@ fn of_program(server: &Name, project: &Project, error: &StartError) -> Fault {
 /// The fault of a server whose connection is closed.
 pub(crate) fn of_closed(upstream: &Upstream, project: &Project, kind: &TransportFailureKind) -> Fault {
     of_transport(upstream, project, &TransportFailure::new(Dispatch::Lost, kind.clone()))
+}
+
+/// The fault of a request that has no result, with what the program wrote where it did not answer.
+pub(crate) fn of_request_that_wrote(
+    upstream: &Upstream,
+    project: &Project,
+    failure: RequestFailure,
+    stderr: &str,
+) -> Classified {
+    let mut classified = of_request(upstream, project, failure);
+    if classified.timed_out.is_some() {
+        with_output(project, &mut classified.fault, stderr);
+    }
+    classified
+}
+
+/// Adds the end of what a program wrote to the cause of a fault, where it is not there already.
+fn with_output(project: &Project, fault: &mut Fault, stderr: &str) {
+    let cause = fault.cause.as_ref().map(|cause| cause.raw().to_owned()).unwrap_or_default();
+    if last_line(stderr).is_some_and(|last| !cause.contains(last)) {
+        fault.cause = Some(masked(project, &format!("{cause}{}", wrote(stderr))));
+    }
+}
+
+/// The end of what a program wrote, as the end of a sentence. Nothing where it wrote nothing.
+fn wrote(text: &str) -> String {
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| line.trim_end().chars().take(TAIL_LINE_CHARS_MAX).collect::<String>())
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    match &lines[lines.len().saturating_sub(TAIL_LINES_MAX)..] {
+        [] => String::new(),
+        [line] => format!("; it wrote: {}", line.trim()),
+        lines => format!("; it wrote:\n{}", lines.join("\n")),
+    }
 }
 
 /// The fault of a request that has no result.
@@ -356,17 +423,21 @@ fn of_exit(upstream: &Upstream, project: &Project, exit: &Exit, starting: bool) 
     let found = starting.then(|| classifier(project).classify(&signal)).flatten();
     let found = found.filter(|fault| fault.reason != Reason::Unknown);
     let mut fault = found.unwrap_or_else(|| Fault::new(Reason::Crash));
-    let wrote = match (last_line(&exit.stderr), &exit.garbage) {
-        (Some(line), _) => format!("; it wrote: {line}"),
-        (None, Some(garbage)) => format!("; it wrote: {}", garbage.trim()),
-        (None, None) => String::new(),
+    let output = match last_line(&exit.stderr) {
+        Some(_) => &exit.stderr,
+        None => exit.garbage.as_ref().unwrap_or(&exit.stderr),
     };
-    let cause = fault.cause.as_ref().filter(|_| starting).map(|cause| cause.raw().to_owned());
-    let wrote = cause.map_or(wrote, |cause| format!("; it wrote: {cause}"));
-    fault.cause = Some(masked(project, &format!("{server} {}{wrote}", exit.words())));
+    let mut output = wrote(output);
+    // What the rules found may stand before the lines that are shown.
+    if let Some(cause) = fault.cause.as_ref().filter(|_| starting)
+        && !output.contains(cause.raw())
+    {
+        output = format!("; it wrote: {}\n{}", cause.raw(), output.trim_start_matches("; it wrote:").trim());
+    }
+    fault.cause = Some(masked(project, &format!("{server} {}{output}", exit.words())));
     if fault.reason == Reason::Crash {
-        fault.suggested_action =
-            SafeText::new(format!("`backstop tools doctor {server}` shows what it wrote"));
+        let next = format!("see what it wrote before it ended; `backstop tools doctor {server}` checks it");
+        fault.suggested_action = SafeText::new(next);
     }
     fault
 }

@@ -5,7 +5,9 @@
 
 use crate::connection::{Connection, Link, RequestFailure, RequestLimits, request};
 use crate::jsonrpc::{self, METHOD_NOT_FOUND, RpcError};
-use crate::protocol::{Era, LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION, UNSUPPORTED_VERSION, our_name};
+use crate::protocol::{
+    Era, LEGACY_VERSION, LEGACY_VERSIONS, META_GATEWAYS, MODERN_VERSION, UNSUPPORTED_VERSION, our_name,
+};
 use crate::transport::{Inbox, Outgoing, Transport};
 use backstop_engine::Cancel;
 use serde_json::{Value, json};
@@ -31,18 +33,27 @@ impl Link for Fresh<'_> {
     }
 }
 
+/// What a server is told of us.
+#[derive(Debug, Clone)]
+pub(crate) struct OurSide {
+    /// What our client can do.
+    pub(crate) capabilities: Value,
+    /// The gateways that our calls come through.
+    pub(crate) gateways: Vec<String>,
+}
+
 /// Greets a server. `era` is the one that it spoke the last time. A server that is not greeted is
 /// ended, with all that it started.
 pub(crate) async fn greet(
     transport: Transport,
     inbox: Arc<Inbox>,
-    capabilities: Value,
+    us: OurSide,
     era: Option<Era>,
     limit: Option<Duration>,
     cancel: &Cancel,
 ) -> Result<Connection, RequestFailure> {
     let limits = RequestLimits { idle: None, total: limit };
-    let (era, hello) = match agree(&transport, &inbox, &capabilities, era, limits, cancel).await {
+    let (era, hello) = match agree(&transport, &inbox, &us, era, limits, cancel).await {
         Ok(agreed) => agreed,
         Err(failure) => {
             transport.stop().await;
@@ -64,30 +75,28 @@ pub(crate) async fn greet(
             http.listen();
         }
     }
-    Ok(Connection { transport, inbox, era, hello, capabilities })
+    Ok(Connection { transport, inbox, era, hello, capabilities: us.capabilities })
 }
 
 /// Finds out which era a server speaks, and what it says of itself.
 async fn agree(
     transport: &Transport,
     inbox: &Arc<Inbox>,
-    capabilities: &Value,
+    us: &OurSide,
     era: Option<Era>,
     limits: RequestLimits,
     cancel: &Cancel,
 ) -> Result<(Era, Value), RequestFailure> {
-    let modern = Fresh { transport, inbox, modern: Some(capabilities) };
+    let modern = Fresh { transport, inbox, modern: Some(&us.capabilities) };
     let legacy = Fresh { modern: None, ..modern };
     if era == Some(Era::Modern) {
         return match discover(&modern, limits, cancel).await {
             Ok(hello) => Ok((Era::Modern, hello)),
-            Err(RequestFailure::Rpc(_)) => {
-                Ok((Era::Legacy, initialize(&legacy, capabilities, limits, cancel).await?))
-            }
+            Err(RequestFailure::Rpc(_)) => Ok((Era::Legacy, initialize(&legacy, us, limits, cancel).await?)),
             Err(failure) => Err(failure),
         };
     }
-    match initialize(&legacy, capabilities, limits, cancel).await {
+    match initialize(&legacy, us, limits, cancel).await {
         Ok(hello) => Ok((Era::Legacy, hello)),
         Err(RequestFailure::Rpc(error)) if is_newer(&error) => {
             Ok((Era::Modern, discover(&modern, limits, cancel).await?))
@@ -103,13 +112,16 @@ fn is_newer(error: &RpcError) -> bool {
 
 async fn initialize(
     link: &Fresh<'_>,
-    capabilities: &Value,
+    us: &OurSide,
     limits: RequestLimits,
     cancel: &Cancel,
 ) -> Result<Value, RequestFailure> {
-    let params = json!({
-        "protocolVersion": LEGACY_VERSION, "capabilities": capabilities, "clientInfo": our_name(),
+    let mut params = json!({
+        "protocolVersion": LEGACY_VERSION, "capabilities": us.capabilities, "clientInfo": our_name(),
     });
+    if !us.gateways.is_empty() {
+        params["_meta"] = json!({ META_GATEWAYS: us.gateways });
+    }
     let hello = request(link, "initialize", Some(&jsonrpc::raw(&params)), limits, cancel).await?;
     let hello = jsonrpc::value(&hello);
     match text(&hello, "protocolVersion") {

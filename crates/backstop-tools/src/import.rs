@@ -8,7 +8,12 @@ use backstop_files::GivenPath;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+/// What editors write for the project's folder.
+const WORKSPACE: &str = "${workspaceFolder}";
+/// How many characters of an input's name are shown.
+const INPUT_CHARS_MAX: usize = 60;
 /// The largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
@@ -257,8 +262,8 @@ fn servers_in(file: &Path, content: &Value, project: &Path) -> Imported {
     let all = ["mcpServers", "servers", "mcp", "mcp_servers"].map(|key| content.get(key));
     for servers in std::iter::once(own).chain(all).flatten() {
         for (name, entry) in servers.as_object().into_iter().flatten() {
-            match settings(entry) {
-                Ok(settings) if is_ours(&settings) => {
+            match settings(entry, project) {
+                Ok(settings) if is_ours(name, &settings) => {
                     imported.left_out.push((name.clone(), "it is Backstop itself".to_owned()));
                 }
                 Ok(settings) => match clean_name(name) {
@@ -284,7 +289,17 @@ fn clean_name(name: &str) -> Option<Name> {
     clean.trim_matches('-').parse().ok()
 }
 
-fn settings(entry: &Value) -> Result<McpServerSettings, String> {
+/// An entry of a file, as settings of ours. `project` is the folder that editors call the
+/// workspace.
+fn settings(entry: &Value, project: &Path) -> Result<McpServerSettings, String> {
+    let written = entry.to_string();
+    if let Some((_, rest)) = written.split_once("${input:") {
+        let input: String = rest.chars().take_while(|c| *c != '}').take(INPUT_CHARS_MAX).collect();
+        return Err(format!(
+            "its program asks a person for `{input}` first: set it up in backstop.toml with a variable instead"
+        ));
+    }
+    let with_variables = |text: &str| with_variables(text, project);
     let text = |value: &Value| value.as_str().map(with_variables);
     let texts = |value: Option<&Value>| -> Vec<String> {
         value.and_then(Value::as_array).into_iter().flatten().filter_map(text).collect()
@@ -301,8 +316,17 @@ fn settings(entry: &Value) -> Result<McpServerSettings, String> {
         env: pairs(&["env", "environment"]),
         headers: pairs(&["headers", "http_headers"]),
         cwd: entry.get("cwd").and_then(text).map(PathBuf::from),
+        // Codex' words for what is offered, and for how long.
+        allow: texts(entry.get("enabled_tools")),
+        deny: texts(entry.get("disabled_tools")),
         ..McpServerSettings::default()
     };
+    let seconds = |key: &str| {
+        let seconds = entry.get(key)?.as_f64()?;
+        Duration::try_from_secs_f64(seconds).ok().filter(|seconds| !seconds.is_zero())
+    };
+    settings.timeout = seconds("tool_timeout_sec").or(settings.timeout);
+    settings.start_timeout = seconds("startup_timeout_sec").or(settings.start_timeout);
     // Codex names the variable that holds the token.
     if let Some(variable) = entry.get("bearer_token_env_var").and_then(Value::as_str) {
         settings.headers.insert("Authorization".to_owned(), format!("Bearer ${{{variable}}}"));
@@ -340,18 +364,34 @@ fn settings(entry: &Value) -> Result<McpServerSettings, String> {
 }
 
 /// A text with variables as they are written here, `${VAR}`: Cursor and VS Code write `${env:VAR}`,
-/// OpenCode `{env:VAR}`.
-fn with_variables(text: &str) -> String {
-    text.replace("${env:", "${").replace("{env:", "${")
+/// OpenCode `{env:VAR}`. `${workspaceFolder}` is the project's folder.
+fn with_variables(text: &str, project: &Path) -> String {
+    let text = text.replace("${env:", "${").replace("{env:", "${");
+    match text.contains(WORKSPACE) {
+        true => text.replace(WORKSPACE, &project.display().to_string()),
+        false => text,
+    }
 }
 
 /// Whether an entry is our own gateway.
-fn is_ours(settings: &McpServerSettings) -> bool {
+fn is_ours(name: &str, settings: &McpServerSettings) -> bool {
+    if let Some(url) = &settings.url {
+        return name.eq_ignore_ascii_case("backstop") && is_served_here(url);
+    }
     let program = settings.command.as_deref().and_then(|command| Path::new(command).file_name());
     let words = || settings.args.iter().map(String::as_str);
     program.is_some_and(|program| program == "backstop")
         || words().any(|word| Path::new(word).file_name().is_some_and(|name| name == "backstop"))
             && words().any(|word| word == "mcp")
+}
+
+/// Whether an address is one at which `backstop mcp --http` serves on this machine.
+fn is_served_here(url: &str) -> bool {
+    let Some((_, rest)) = url.split_once("://") else { return false };
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let is_here = matches!(name, "localhost" | "[::1]" | "::1") || name.starts_with("127.");
+    is_here && path.trim_end_matches('/') == "mcp"
 }
 
 /// JSON without the comments and trailing commas that editors' settings may have.
@@ -427,10 +467,13 @@ mod tests {
 
     #[test]
     fn variables_are_written_as_here() {
-        for (text, want) in
-            [("${env:A}/x", "${A}/x"), ("Bearer {env:B}", "Bearer ${B}"), ("${C:-d} {e}", "${C:-d} {e}")]
-        {
-            assert_eq!(with_variables(text), want);
+        for (text, want) in [
+            ("${env:A}/x", "${A}/x"),
+            ("Bearer {env:B}", "Bearer ${B}"),
+            ("${C:-d} {e}", "${C:-d} {e}"),
+            ("${workspaceFolder}/x", "/work/here/x"),
+        ] {
+            assert_eq!(with_variables(text, Path::new("/work/here")), want);
         }
     }
 
@@ -443,10 +486,11 @@ mod tests {
             "old": { "type": "sse", "url": "https://x/sse" },
             "off": { "command": "x", "disabled": true },
             "backstop": { "command": "/usr/bin/backstop", "args": ["mcp"] },
+            "Backstop": { "type": "http", "url": "http://127.0.0.1:8765/mcp" },
             "odd": 5,
         } }));
         assert_eq!(claude.servers.keys().map(Name::as_str).collect::<Vec<_>>(), ["github-tools", "remote"]);
-        assert_eq!(claude.left_out.len(), 4, "{:?}", claude.left_out);
+        assert_eq!(claude.left_out.len(), 5, "{:?}", claude.left_out);
         let opencode = of(
             json!({ "mcp": { "a": { "type": "local", "command": ["x", "y"], "environment": { "E": "1" } } } }),
         );
@@ -458,7 +502,17 @@ mod tests {
         let codex =
             of(json!({ "mcp_servers": { "a": { "url": "https://x", "bearer_token_env_var": "TOKEN" } } }));
         assert_eq!(codex.servers[&"a".parse::<Name>().unwrap()].headers["Authorization"], "Bearer ${TOKEN}");
+        let codex = of(json!({ "mcp_servers": { "a": {
+            "command": "x", "enabled_tools": ["b"], "disabled_tools": ["c"], "tool_timeout_sec": 1.5,
+            "startup_timeout_sec": 20,
+        } } }));
+        let server = &codex.servers[&"a".parse::<Name>().unwrap()];
+        assert_eq!((server.allow.as_slice(), server.deny.as_slice()), (&["b".into()][..], &["c".into()][..]));
+        assert_eq!(server.timeout, Some(Duration::from_millis(1500)));
+        assert_eq!(server.start_timeout, Some(Duration::from_secs(20)));
         assert_eq!(of(json!({ "servers": { "a": { "command": "x" } } })).servers.len(), 1);
+        let asks = of(json!({ "servers": { "a": { "command": "x", "env": { "K": "${input:key}" } } } }));
+        assert!(asks.servers.is_empty() && asks.left_out[0].1.contains("`key`"), "{:?}", asks.left_out);
     }
 
     #[test]

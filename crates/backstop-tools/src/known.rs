@@ -5,20 +5,23 @@ use crate::catalogue::CacheState;
 use crate::toolbox::Toolbox;
 use backstop_core::{Fault, Name, SafeText};
 use backstop_report::{CacheMissing, Notice, cache_missing};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long servers whose lists are old have to give new ones.
 const STALE_WAIT: Duration = Duration::from_secs(3);
 
+/// How long servers that were never asked have for their lists, where others are known.
+const UNLISTED_WAIT: Duration = Duration::from_secs(3);
+
 /// Something to warn of, and what to do about it.
 pub(crate) type Warning = (String, Option<String>);
 
 impl Toolbox {
     /// What to say before servers are asked, where their lists are old, missing or damaged.
-    /// `operation` is what needs them.
-    pub fn cache_notice(&self, operation: &str) -> Option<Notice> {
-        let stale = self.stale();
+    /// `operation` is what needs them, `stale` are the servers of old lists that it needs.
+    pub fn cache_notice(&self, operation: &str, stale: &[Name]) -> Option<Notice> {
         let problem = match self.cache_state() {
             CacheState::Read if !stale.is_empty() => {
                 let names: Vec<&str> = stale.iter().map(Name::as_str).collect();
@@ -40,12 +43,52 @@ impl Toolbox {
     /// Asks the servers whose tools are not known, and those whose lists are old: of these, the old
     /// lists are good enough where a server takes its time. Gives what could not be used.
     pub async fn ask_unknown(self: &Arc<Self>) -> Vec<Warning> {
-        let (unlisted, stale) = (self.unlisted(), self.stale());
+        let wait = (!self.catalogue().is_empty()).then_some(UNLISTED_WAIT);
+        self.ask_for_lists(self.unlisted(), self.stale(), wait).await
+    }
+
+    /// The servers of these tools whose lists are old, and the servers to ask before the tools are
+    /// called: none where each tool's server is known, which the call itself asks within its time.
+    pub fn servers_to_ask<'n>(&self, tools: impl IntoIterator<Item = &'n str>) -> (Vec<Name>, Vec<Name>) {
+        let (mut servers, mut is_unknown) = (BTreeSet::new(), false);
+        for tool in tools {
+            match self.server_of_tool(tool) {
+                Some(server) => drop(servers.insert(server.clone())),
+                None => is_unknown = true,
+            }
+        }
+        let stale = self.stale().into_iter().filter(|name| servers.contains(name)).collect();
+        (stale, if is_unknown { self.unlisted() } else { Vec::new() })
+    }
+
+    /// Asks these servers for their lists before tools are called, within a limit of the call.
+    pub async fn ask_before_calls(
+        self: &Arc<Self>,
+        unlisted: Vec<Name>,
+        stale: Vec<Name>,
+        limit: Option<Duration>,
+    ) -> Vec<Warning> {
+        let wait = limit.map_or(UNLISTED_WAIT, |limit| limit.min(UNLISTED_WAIT));
+        self.ask_for_lists(unlisted, stale, Some(wait)).await
+    }
+
+    async fn ask_for_lists(
+        self: &Arc<Self>,
+        unlisted: Vec<Name>,
+        stale: Vec<Name>,
+        wait: Option<Duration>,
+    ) -> Vec<Warning> {
         let renewed = self.refresh_all(stale.clone(), Some(STALE_WAIT));
-        let (asked, renewed) = tokio::join!(self.refresh_all(unlisted, None), renewed);
+        let (asked, renewed) = tokio::join!(self.refresh_all(unlisted.clone(), wait), renewed);
+        let is_silent = |server: &&Name| !asked.contains_key(*server);
+        let silent = |server: &Name| {
+            let what = format!("the tools of {server} are missing: it has not answered yet");
+            (what, Some(format!("`backstop tools refresh {server}` waits for it")))
+        };
         let is_old = |server: &&Name| !matches!(renewed.get(*server), Some(Ok(_)));
         let old = |server: &Name| (format!("{server} does not answer: its old list of tools is used"), None);
-        let mut warnings: Vec<Warning> = stale.iter().filter(is_old).map(old).collect();
+        let mut warnings: Vec<Warning> = unlisted.iter().filter(is_silent).map(silent).collect();
+        warnings.extend(stale.iter().filter(is_old).map(old));
         for (server, answer) in asked {
             if let Err(fault) = answer {
                 warnings.push(fault_warning(&format!("the tools of {server} are missing"), &fault));

@@ -13,6 +13,7 @@ use backstop_install::{InstallError, Records, TextChange};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The largest settings file that is read, in bytes.
 const SETTINGS_BYTES_MAX: u64 = 16 << 20;
@@ -270,6 +271,17 @@ fn block(name: &Name, server: &McpServerSettings, from: &Path) -> String {
     line("url", server.url.as_deref().map(text));
     line("env", (!server.env.is_empty()).then(|| pairs(&server.env)));
     line("headers", (!server.headers.is_empty()).then(|| pairs(&server.headers)));
+    let list = |all: &[String]| {
+        let all: Vec<String> = all.iter().map(|one| text(one)).collect();
+        (!all.is_empty()).then(|| format!("[{}]", all.join(", ")))
+    };
+    line("allow", list(&server.allow));
+    line("deny", list(&server.deny));
+    let usual = McpServerSettings::default();
+    let limit = |limit: Option<Duration>| limit.map(|limit| text(&format!("{}ms", limit.as_millis())));
+    line("timeout", limit(server.timeout.filter(|_| server.timeout != usual.timeout)));
+    let start_timeout = server.start_timeout.filter(|_| server.start_timeout != usual.start_timeout);
+    line("start_timeout", limit(start_timeout));
     out
 }
 

@@ -19,6 +19,8 @@ pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub(crate) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// Where a gateway names itself and those that its calls come through.
+pub(crate) const META_GATEWAYS: &str = "backstop/gateways";
 pub(crate) const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 /// Which of the two ways of speaking is spoken.

@@ -24,6 +24,11 @@ pub(crate) struct Suggestions {
 pub(crate) fn suggest(given: &str, catalogue: &Catalogue) -> Suggestions {
     let (prefix, bare) = given.split_once(SEPARATOR).map_or((None, given), |(p, b)| (Some(p), b));
     let servers = catalogue.servers();
+    // Where there is one server, its tools may be offered without its name.
+    let prefix = match servers.as_slice() {
+        [only] if prefix.is_none() => Some(only.as_str()),
+        _ => prefix,
+    };
     let known = prefix.is_some_and(|prefix| servers.iter().any(|server| server == prefix));
     let category =
         catalogue.tools().find(|tool| Some(tool.server.as_str()) == prefix).and_then(|t| t.category());
@@ -106,5 +111,12 @@ mod tests {
         assert_eq!(suggest("take_snapshots", &catalogue()).nearest[0], "chrome-devtools__take_snapshot");
         assert_eq!(suggest("", &catalogue()), Suggestions::default());
         assert_eq!(suggest("zzz", &catalogue()), Suggestions::default());
+    }
+
+    #[test]
+    fn a_single_server_needs_no_prefix() {
+        let tools = ["read", "write", "remove", "list"].map(|name| json!({ "name": name })).to_vec();
+        let found = suggest("zzz", &Catalogue::of_lists(&[("files", tools)]));
+        assert_eq!((found.nearest.len(), found.prefixes.len()), (3, 0), "{found:?}");
     }
 }

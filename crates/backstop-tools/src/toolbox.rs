@@ -2,22 +2,24 @@
 //! around a call. One for a process.
 
 use crate::catalogue::{CacheState, Catalogue, ServerListing, Tool, cache};
+use crate::fault::{WaitedFor, of_wait};
 use crate::names::longest_prefix;
 use crate::result_cache::ResultCache;
 use crate::upstream::Upstream;
 use crate::{import, leftovers};
 use backstop_classify::Classifier;
 use backstop_config::{CommonMcpSettings, ConfigError, McpServerSettings};
-use backstop_core::{ErrorKind, Fault, HintedError, Name, Policy, SafeText};
+use backstop_core::{ErrorKind, Fault, HintedError, Name, Outcome, Policy, SafeText};
 use backstop_engine::Cancel;
 use backstop_runtime::admission::Admission;
 use backstop_runtime::recorder::successes::Successes;
 use backstop_runtime::{Project, ProjectError};
-use backstop_store::UserStore;
+use backstop_store::{RunFilter, RunSummary, UserStore};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// A server that cannot be used as it is set up, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +69,14 @@ impl HintedError for ToolboxError {
 /// A tool, and the server that has it.
 pub(crate) type Found = (Arc<Tool>, Arc<Upstream>);
 
+/// For how long a server is not asked again for a tool that it did not have.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// For how long failures of other processes count as those just before.
+const REMEMBERED_FOR: Duration = Duration::from_secs(600);
+/// How many of them are looked at.
+const REMEMBERED_MAX: u32 = 20;
+
 /// A server that could not be asked for its tools, and why.
 #[derive(Debug)]
 pub(crate) struct Unlisted {
@@ -90,7 +100,9 @@ pub struct Toolbox {
     pub(crate) common: CommonMcpSettings,
     cache_state: CacheState,
     problems: Vec<SetupProblem>,
-    /// How often in a row calls of a tool have failed in this process.
+    /// When a server last gave its tools for a name that was not known.
+    asked: Mutex<BTreeMap<Name, Arc<tokio::sync::Mutex<Option<Instant>>>>>,
+    /// How often in a row calls of a tool have failed, where one has ended in this process.
     failures: Mutex<HashMap<String, u32>>,
     /// How many calls are being made.
     running: Arc<AtomicUsize>,
@@ -153,6 +165,7 @@ impl Toolbox {
             common: project.config.mcp(),
             cache_state,
             problems,
+            asked: Mutex::default(),
             failures: Mutex::default(),
             running: Arc::default(),
             closing: Cancel::new(),
@@ -233,6 +246,19 @@ impl Toolbox {
         Ok(changed)
     }
 
+    /// Asks a server for its tools because of a name that is not known: many such names are one
+    /// question.
+    pub(crate) async fn refresh_for_unknown(&self, server: &Name, cancel: &Cancel) -> Result<(), Box<Fault>> {
+        let gate = Arc::clone(lock(&self.asked).entry(server.clone()).or_default());
+        let mut asked_at = gate.lock().await;
+        if asked_at.is_some_and(|at| at.elapsed() < ASK_AGAIN_AFTER) {
+            return Ok(());
+        }
+        self.refresh(server, cancel).await?;
+        *asked_at = Some(Instant::now());
+        Ok(())
+    }
+
     /// Asks these servers for their tools, all at once. Gives what became of each.
     pub async fn refresh_all(
         self: &Arc<Self>,
@@ -294,9 +320,14 @@ impl Toolbox {
         self.server_of(tool).map(|upstream| &upstream.name)
     }
 
-    /// A tool, and the server that has it. A tool that is not known is asked for once; an error
-    /// says why its server cannot be asked.
-    pub(crate) async fn find(&self, name: &str, cancel: &Cancel) -> Result<Option<Found>, Unlisted> {
+    /// A tool, and the server that has it. A tool that is not known is asked for once, for at most
+    /// as long as `limit`; an error says why its server cannot be asked.
+    pub(crate) async fn find(
+        &self,
+        name: &str,
+        limit: Option<Duration>,
+        cancel: &Cancel,
+    ) -> Result<Option<Found>, Unlisted> {
         let known = || {
             let tool = Arc::clone(self.catalogue().get(name)?);
             let upstream = Arc::clone(self.upstreams.get(&tool.server)?);
@@ -306,21 +337,54 @@ impl Toolbox {
             return Ok(Some(found));
         }
         let Some(upstream) = self.server_of(name) else { return Ok(None) };
-        match Box::pin(self.refresh(&upstream.name, cancel)).await {
-            Ok(_) => Ok(known()),
+        let asking = Box::pin(self.refresh_for_unknown(&upstream.name, cancel));
+        let asked = match limit {
+            Some(limit) => tokio::time::timeout(limit, asking)
+                .await
+                .unwrap_or_else(|_| Err(Box::new(of_wait(&upstream.name, WaitedFor::Start, limit)))),
+            None => asking.await,
+        };
+        match asked {
+            Ok(()) => Ok(known()),
             Err(fault) => Err(Unlisted { upstream: Arc::clone(upstream), fault }),
         }
     }
 
-    /// A call of this tool has ended. Returns how often in a row calls of it had failed before.
+    /// A call of this tool has ended. Returns how often in a row calls of it had failed before: in
+    /// this process, and just before it in others.
     pub(crate) fn note_outcome(&self, tool: &str, succeeded: bool) -> u32 {
         let mut failures = lock(&self.failures);
+        let known = failures.get_mut(tool);
         if succeeded {
-            return failures.remove(tool).unwrap_or(0);
+            return match known {
+                Some(count) => std::mem::take(count),
+                None => failures.insert(tool.to_owned(), 0).unwrap_or(0),
+            };
         }
-        let count = failures.entry(tool.to_owned()).or_insert(0);
-        *count = count.saturating_add(1);
-        *count - 1
+        let before = known.map_or_else(|| self.failed_just_before(tool), |count| *count);
+        failures.insert(tool.to_owned(), before.saturating_add(1));
+        before
+    }
+
+    /// How often calls of a tool have failed lately, by the journal: failures are all in it, while
+    /// successes are only counted.
+    fn failed_just_before(&self, tool: &str) -> u32 {
+        let filter = RunFilter {
+            limit: REMEMBERED_MAX,
+            since: Some(self.project.process.now().before(REMEMBERED_FOR)),
+            surface: Some("tools".to_owned()),
+            operation_contains: Some(tool.to_owned()),
+            ..RunFilter::default()
+        };
+        let journal = self.project.existing_journal().ok().flatten();
+        let runs = journal.and_then(|journal| journal.runs(&filter).ok()).unwrap_or_default();
+        let is_of_tool = |run: &&RunSummary| {
+            let operation = run.operation.as_ref().and_then(|operation| operation.raw().strip_prefix(tool));
+            operation.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        let ended = runs.iter().filter(is_of_tool).filter_map(|run| run.outcome);
+        let failed = ended.take_while(|outcome| *outcome != Outcome::Done).count();
+        u32::try_from(failed).unwrap_or(u32::MAX)
     }
 
     /// Ends servers that nobody uses.

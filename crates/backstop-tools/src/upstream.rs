@@ -4,7 +4,7 @@
 use crate::catalogue::Listing;
 use crate::connection::{Connection, RequestFailure, RequestLimits};
 use crate::fault::{self, StartFailure};
-use crate::handshake;
+use crate::handshake::{self, OurSide};
 use crate::jsonrpc::{self, METHOD_NOT_FOUND, Raw, RpcError};
 use crate::leftovers::ChildFile;
 use crate::log_level::LogLevel;
@@ -16,13 +16,14 @@ use backstop_engine::Cancel;
 use backstop_http::{Address, Client};
 use backstop_runtime::Project;
 use backstop_runtime::expand::{self, expand};
+use backstop_runtime::project::secrets_in;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::Instant;
 
 /// The pauses before a server is started again, by how often in a row it has crashed.
@@ -40,6 +41,8 @@ const RAN_WELL: Duration = Duration::from_secs(60);
 pub(crate) const TOOLS_MAX: usize = 2000;
 /// How long a server may take to be told which log messages are wanted.
 const LOG_LEVEL_WAIT: Duration = Duration::from_secs(10);
+/// The shortest value of a header that is taken for a secret, in bytes.
+const SECRET_BYTES_MIN: usize = 6;
 /// How many requests of one server are answered at once.
 const PEER_REQUESTS_MAX: usize = 16;
 
@@ -103,8 +106,12 @@ pub struct Upstream {
     peers: Mutex<Option<Arc<dyn Peers>>>,
     capabilities: Mutex<Value>,
     era: Mutex<Option<Era>>,
+    /// The gateways that its calls come through, ours first.
+    gateways: Mutex<Vec<String>>,
     /// The least important log messages that anybody wants, where somebody has said so.
     log_level: Mutex<Option<LogLevel>>,
+    /// Fires when it is ended for good: a start in progress is given up.
+    closing: Cancel,
 }
 
 impl std::fmt::Debug for Upstream {
@@ -138,7 +145,9 @@ impl Upstream {
             peers: Mutex::default(),
             capabilities: Mutex::new(json!({})),
             era: Mutex::default(),
+            gateways: Mutex::default(),
             log_level: Mutex::default(),
+            closing: Cancel::new(),
         }
     }
 
@@ -180,8 +189,10 @@ impl Upstream {
     }
 
     /// Who answers what it asks, and what they can do. It counts from the next start on.
-    pub(crate) fn answered_by(&self, peers: Arc<dyn Peers>, capabilities: Value) {
+    /// It is told the `gateways` that its calls come through.
+    pub(crate) fn answered_by(&self, peers: Arc<dyn Peers>, capabilities: Value, gateways: Vec<String>) {
         *lock(&self.peers) = Some(peers);
+        *lock(&self.gateways) = gateways;
         *lock(&self.capabilities) = capabilities;
     }
 
@@ -208,19 +219,64 @@ impl Upstream {
         }
     }
 
+    /// A place for one more call, where one is free.
+    pub(crate) fn free_slot(&self) -> Option<Option<OwnedSemaphorePermit>> {
+        Arc::clone(&self.slots).try_acquire_owned().ok().map(Some)
+    }
+
     /// Waits until it may get one more call.
     pub(crate) async fn slot(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.slots).acquire_owned().await.ok()
     }
 
-    /// The connection to it; it is started where it does not run.
-    pub(crate) async fn connection(&self, cancel: &Cancel) -> Result<Arc<Connection>, Box<Fault>> {
+    /// The connection to it, where it runs.
+    pub(crate) fn open_connection(&self) -> Option<Arc<Connection>> {
+        let live = self.live.try_lock().ok()?;
+        let connection = live.connection.clone().filter(|connection| !connection.is_closed())?;
+        *lock(&self.last_used) = Some(Instant::now());
+        Some(connection)
+    }
+
+    /// The connection to it; it is started where it does not run. The start goes on where whoever
+    /// asked for it gives up: the next one finds it further on.
+    pub(crate) async fn connection(self: &Arc<Self>, cancel: &Cancel) -> Result<Arc<Connection>, Box<Fault>> {
+        if let Some(connection) = self.open_connection() {
+            return Ok(connection);
+        }
+        let (tell, told) = oneshot::channel();
+        let this = Arc::clone(self);
+        // It is rare and large: the future of each call would have room for it.
+        tokio::spawn(Box::pin(async move {
+            let answer = this.connect(&tell).await;
+            let _ = tell.send(answer);
+        }));
+        let ended = || {
+            let failure = RequestFailure::Cancelled { sent: false };
+            Box::new(fault::of_request(self, &self.project, failure).fault)
+        };
+        tokio::select! {
+            biased;
+            answer = told => answer.unwrap_or_else(|_| Err(ended())),
+            () = cancel.cancelled() => Err(ended()),
+        }
+    }
+
+    /// Connects for whoever waits at the other end of `to`.
+    async fn connect(
+        &self,
+        to: &oneshot::Sender<Result<Arc<Connection>, Box<Fault>>>,
+    ) -> Result<Arc<Connection>, Box<Fault>> {
         let mut live = self.live.lock().await;
         *lock(&self.last_used) = Some(Instant::now());
         match live.connection.clone() {
             Some(connection) if !connection.is_closed() => return Ok(connection),
             Some(closed) => self.note_crash(&mut live, &closed),
             None => {}
+        }
+        if to.is_closed() {
+            // Nobody waits any more: nothing is started for them.
+            let failure = RequestFailure::Cancelled { sent: false };
+            return Err(Box::new(fault::of_request(self, &self.project, failure).fault));
         }
         if let (Some(at), Some(fault)) = (live.retry_at, &live.last_fault)
             && at > Instant::now()
@@ -229,8 +285,7 @@ impl Upstream {
             return Err(Box::new(fault::backing_off(&self.name, left, fault)));
         }
         live.starts += 1;
-        // It is rare and large: the future of each call would have room for it.
-        match Box::pin(self.start(cancel)).await {
+        match self.start(&self.closing).await {
             Ok((connection, child)) => {
                 live.connection = Some(Arc::clone(&connection));
                 live.child = child;
@@ -291,8 +346,8 @@ impl Upstream {
             Transport::Stdio(stdio) => Some(stdio.tail()),
             Transport::Http(_) => None,
         };
-        let greeting =
-            handshake::greet(transport, inbox, capabilities, era, self.settings.start_timeout, cancel).await;
+        let us = OurSide { capabilities, gateways: lock(&self.gateways).clone() };
+        let greeting = handshake::greet(transport, inbox, us, era, self.settings.start_timeout, cancel).await;
         let connection = greeting.map_err(|failure| StartFailure::Greeting {
             failure,
             stderr: tail.map(|tail| tail.text()).filter(|text| !text.is_empty()),
@@ -320,7 +375,10 @@ impl Upstream {
                 .map_err(|error| StartFailure::Address(error.to_string(), error.hint()))?;
             let headers =
                 self.settings.headers.iter().map(|(name, value)| Ok((name.clone(), filled(value, true)?)));
-            let target = HttpTarget { address, headers: headers.collect::<Result<_, StartFailure>>()? };
+            let headers: Vec<(String, String)> = headers.collect::<Result<_, StartFailure>>()?;
+            // The name of a scheme stands before what is secret.
+            self.mask(headers.iter().filter_map(|(_, value)| value.split_whitespace().last()));
+            let target = HttpTarget { address, headers };
             return Ok((Transport::Http(Http::new(self.http.clone(), target, inbox)), None));
         }
         let command = self.settings.command.as_deref().ok_or(StartFailure::Nothing)?;
@@ -332,6 +390,7 @@ impl Upstream {
         for (name, value) in &self.settings.env {
             env.push((name.clone(), filled(value, true)?));
         }
+        self.mask(secrets_in(&env, &[]).iter().map(String::as_str));
         let mark = crate::leftovers::mark(&self.project.process);
         env.push((crate::leftovers::MARK_VARIABLE.to_owned(), mark.clone()));
         let program = Program { argv, folder: self.settings.cwd.clone(), env };
@@ -340,13 +399,25 @@ impl Upstream {
         Ok((Transport::Stdio(stdio), child))
     }
 
+    /// Makes sure that these values of its settings are shown nowhere: a variable of any name may
+    /// have given them.
+    fn mask<'v>(&self, values: impl Iterator<Item = &'v str>) {
+        let redactor = &self.project.redactor;
+        let new: Vec<&str> = values
+            .filter(|value| value.len() >= SECRET_BYTES_MIN && redactor.redact(value) == *value)
+            .collect();
+        redactor.learn(new);
+    }
+
     /// Lists its tools, asking it now.
-    pub(crate) async fn list(&self, cancel: &Cancel) -> Result<Listing, Box<Fault>> {
+    pub(crate) async fn list(self: &Arc<Self>, cancel: &Cancel) -> Result<Listing, Box<Fault>> {
         let connection = self.connection(cancel).await?;
         let limits = RequestLimits { idle: None, total: self.settings.start_timeout };
         let listed = connection.list("tools/list", "tools", limits, cancel).await;
-        let mut tools =
-            listed.map_err(|failure| Box::new(fault::of_request(self, &self.project, failure).fault))?;
+        let mut tools = listed.map_err(|failure| {
+            let wrote = connection.transport.stderr();
+            Box::new(fault::of_request_that_wrote(self, &self.project, failure, &wrote).fault)
+        })?;
         self.works().await;
         let left_out = tools.len().saturating_sub(TOOLS_MAX);
         tools.truncate(TOOLS_MAX);
@@ -396,6 +467,7 @@ impl Upstream {
 
     /// Ends it, with all that it started.
     pub async fn stop(&self) {
+        self.closing.cancel();
         let mut live = self.live.lock().await;
         if let Some(connection) = live.connection.take() {
             connection.transport.stop().await;

@@ -32,6 +32,7 @@ pub(crate) fn tools(t: &Texts) -> Vec<Sample> {
         params: params.clone(),
         attempts: 3,
         earlier: 0,
+        may_have_taken_effect: false,
         confirm: None,
         next: None,
     };
@@ -39,7 +40,9 @@ pub(crate) fn tools(t: &Texts) -> Vec<Sample> {
         sample("generic_error", generic_error(&error), &t.message),
         sample("execution_failure", execution_failure(&failure), &t.message),
     ];
-    let confirm = ExecutionFailure { confirm: Some(t.command.clone()), ..failure.clone() };
+    let lost = ExecutionFailure { may_have_taken_effect: true, ..failure.clone() };
+    all.push(sample("execution_failure_unconfirmed", execution_failure(&lost), &t.message));
+    let confirm = ExecutionFailure { confirm: Some(t.command.clone()), ..lost };
     all.push(sample("execution_failure_confirm", execution_failure(&confirm), &t.message));
     let missing = ToolNotFound {
         tool: tool.clone(),
@@ -67,10 +70,15 @@ pub(crate) fn tools(t: &Texts) -> Vec<Sample> {
         params: params.clone(),
         after: Duration::from_millis(30_000),
         partial: Some(t.message.clone()),
-        confirm: None,
+        ..ToolTimeout::default()
     };
     all.push(sample("timeout", tool_timeout(&timeout), &"after 30000ms".into()));
-    let lost = ToolTimeout { partial: None, confirm: Some(t.command.clone()), ..timeout };
+    let not_sent =
+        ToolTimeout { partial: None, not_sent: true, next: Some("check that it starts".into()), ..timeout };
+    all.push(sample("timeout_not_sent", tool_timeout(&not_sent), &"after 30000ms".into()));
+    let lost = ToolTimeout { not_sent: false, may_have_taken_effect: true, next: None, ..not_sent };
+    all.push(sample("timeout_unconfirmed", tool_timeout(&lost), &"after 30000ms".into()));
+    let lost = ToolTimeout { confirm: Some(t.command.clone()), ..lost };
     all.push(sample("timeout_confirm", tool_timeout(&lost), &"after 30000ms".into()));
     let part = PartialSuccess {
         tool: tool.clone(),
@@ -78,9 +86,14 @@ pub(crate) fn tools(t: &Texts) -> Vec<Sample> {
         succeeded: ["id1", "id2", "id3"].map(SafeText::from).to_vec(),
         failed: ["id4", "id5"].map(|id| FailedItem { id: id.into(), message: t.message.clone() }).to_vec(),
         warnings: vec![t.test.clone()],
+        unconfirmed: 0,
         retry: Some(t.command.clone()),
     };
     all.push(sample("partial_success", partial_success(&part), &t.message));
+    let some = PartialSuccess { unconfirmed: 1, ..part.clone() };
+    all.push(sample("partial_success_some_unconfirmed", partial_success(&some), &t.message));
+    let all_lost = PartialSuccess { unconfirmed: 2, retry: None, ..part };
+    all.push(sample("partial_success_unconfirmed", partial_success(&all_lost), &t.message));
     let cache = CacheMissing {
         path: t.param.1.clone(),
         operation: tool,

@@ -15,6 +15,19 @@ const ACTIONS: &[&str] = &[
     "Correct the parameters or narrow them, then call it again",
 ];
 
+/// The suggestions for a tool that crashed: its authors' are those of the taxonomy.
+const CRASH_ACTIONS: &[&str] = &[
+    "See what its server wrote before it ended",
+    "Call it with other parameters, or tell the server's authors",
+];
+/// The suggestions for a call that may have taken effect: none of them repeats it.
+const UNCONFIRMED_ACTIONS: &[&str] = &[
+    "Check whether the call took effect",
+    "Look again at what the call refers to: it may have changed, or be gone",
+];
+/// The next step of a call that may have taken effect and was not put aside.
+const CHECK_FIRST: &str = "it may have taken effect: check that before it is called again";
+
 /// A failed call, whatever the reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolError {
@@ -69,6 +82,8 @@ pub struct ExecutionFailure {
     pub attempts: u32,
     /// How often in a row calls of this tool had failed before this one.
     pub earlier: u32,
+    /// Whether it may have taken effect: nothing repeats it before somebody has looked.
+    pub may_have_taken_effect: bool,
     /// The command that repeats the call, where that needs confirmation.
     pub confirm: Option<SafeText>,
     /// The next step, where the fault itself says it.
@@ -81,13 +96,16 @@ pub fn execution_failure(given: &ExecutionFailure) -> Notice {
     let advice = tool_advice(&given.tool, given.category.as_ref(), given.reason, &given.message, failures);
     let actions = match (advice, given.reason) {
         (Some(advice), _) => advice.actions,
+        _ if given.may_have_taken_effect => UNCONFIRMED_ACTIONS,
         (None, Reason::ToolFailed) => ACTIONS,
+        (None, Reason::Crash) => CRASH_ACTIONS,
         (None, reason) => reason.info().next_steps,
     };
     let next = match (&given.confirm, &given.next) {
         (Some(command), _) => Words::own("run ")
             .and_code(command)
             .and_own(" to repeat it as it was, or call it with other parameters"),
+        (None, _) if given.may_have_taken_effect => CHECK_FIRST.into(),
         (None, Some(next)) => Words::outside(next),
         (None, None) => ASK.into(),
     };
@@ -117,17 +135,30 @@ pub struct ToolTimeout {
     pub after: Duration,
     /// The partial output, shortened.
     pub partial: Option<SafeText>,
+    /// Whether the time was over before the call was sent: its server was not ready.
+    pub not_sent: bool,
+    /// Whether it may have taken effect: nothing repeats it before somebody has looked.
+    pub may_have_taken_effect: bool,
     /// The command that repeats the call, where it may have taken effect already.
     pub confirm: Option<SafeText>,
+    /// The next step, where the fault itself says it.
+    pub next: Option<SafeText>,
 }
 
 /// The notice about a call that exceeded its time limit.
 pub fn tool_timeout(given: &ToolTimeout) -> Notice {
     let ms = u64::try_from(given.after.as_millis()).unwrap_or(u64::MAX);
     let partial = given.partial.clone().map_or_else(|| Value::Line("none".into()), Value::Message);
-    let next = match &given.confirm {
-        Some(command) => Words::own("it may have taken effect: check that, then run ").and_code(command),
-        None => "repeat it with narrower parameters, or raise its time limit".into(),
+    let next = match (&given.confirm, &given.next) {
+        (Some(command), _) => Words::own("it may have taken effect: check that, then run ").and_code(command),
+        (None, _) if given.may_have_taken_effect => CHECK_FIRST.into(),
+        (None, Some(next)) => Words::outside(next),
+        (None, None) => "repeat it with narrower parameters, or raise its time limit".into(),
+    };
+    let suggestions = match (given.not_sent, given.may_have_taken_effect) {
+        (true, _) => "see what its server waits for, or give it more time",
+        (false, true) => "check whether it took effect, then narrow the scope or ask for less output",
+        (false, false) => "narrow the scope, ask for less output, then retry",
     };
     Notice::new("tool_timeout", "Timeout", Some(Reason::Timeout))
         .field("timeout", "Timeout", Words::outside(&given.tool).and_own(format!(" after {ms}ms")))
@@ -136,7 +167,7 @@ pub fn tool_timeout(given: &ToolTimeout) -> Notice {
         .value("params", "Params", Value::Params(given.params.clone()))
         .value("partial", "Partial", partial)
         .reason_line()
-        .field("suggestions", "Suggestions", "narrow the scope, ask for less output, then retry")
+        .field("suggestions", "Suggestions", suggestions)
         .next_line(next)
 }
 
@@ -160,6 +191,8 @@ pub struct PartialSuccess {
     pub succeeded: Vec<SafeText>,
     /// The items that failed.
     pub failed: Vec<FailedItem>,
+    /// How many of those may have taken effect: nothing repeats them before somebody has looked.
+    pub unconfirmed: usize,
     /// Warnings of items that succeeded.
     pub warnings: Vec<SafeText>,
     /// The command that repeats the failed items only, where there is one.
@@ -185,12 +218,21 @@ pub fn partial_success(given: &PartialSuccess) -> Notice {
     let failed: Vec<SafeText> = given.failed.iter().map(|item| item.id.clone()).collect();
     let why = |item: &FailedItem| Words::outside(&item.id).and_own(": ").and_outside(&item.message);
     let counts = format!("{} succeeded, {} failed", given.succeeded.len(), failed.len());
-    let next = match (&given.retry, failed.is_empty()) {
-        (Some(command), _) => {
+    let next = match (&given.retry, failed.len(), given.unconfirmed) {
+        (Some(command), _, 0) => {
             Words::own("run ").and_code(command).and_own(": it repeats the failed items only")
         }
-        (None, false) => "repeat the failed items only, with other parameters".into(),
-        (None, true) => "read the warnings; nothing needs to be repeated".into(),
+        (Some(command), ..) => Words::own("run ").and_code(command).and_own(
+            ": it repeats the failed items only, without those that may have taken effect: check these",
+        ),
+        (None, 0, _) => "read the warnings; nothing needs to be repeated".into(),
+        (None, _, 0) => "repeat the failed items only, with other parameters".into(),
+        (None, failed, unconfirmed) if failed == unconfirmed => {
+            "the failed items may have taken effect: check that before any of them is called again".into()
+        }
+        (None, ..) => "repeat the failed items only, with other parameters; check first whether those took \
+                       effect that need a confirmation"
+            .into(),
     };
     let params = (!given.params.is_empty()).then_some(&given.params);
     Notice::new("partial_success", "Partial success", Some(Reason::PartialSuccess))

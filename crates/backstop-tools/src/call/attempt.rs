@@ -4,7 +4,7 @@ use super::{CallRequest, WantedTarget};
 use crate::arguments::{Mismatch, expected};
 use crate::catalogue::Tool;
 use crate::connection::{CallWatch, Connection, Params, Partial, RequestFailure, RequestLimits};
-use crate::fault;
+use crate::fault::{self, WaitedFor};
 use crate::jsonrpc::{self, Raw, RpcError};
 use crate::result::Head;
 use crate::suggest::{Suggestions, suggest};
@@ -19,11 +19,16 @@ use backstop_runtime::Project;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The method that calls a tool.
 const CALL: &str = "tools/call";
+
+/// How long a server has to list its tools once it does not have one of them any more.
+const LOOK_AGAIN_WAIT: Duration = Duration::from_secs(5);
 
 /// What a call is made of.
 #[derive(Debug)]
@@ -39,10 +44,11 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// Finds what a call is for. A tool that is not known is asked for once.
-    pub(super) async fn find(toolbox: &Toolbox, request: &CallRequest) -> Self {
+    /// Finds what a call is for. A tool that is not known is asked for once, for at most as long as
+    /// `limit`.
+    pub(super) async fn find(toolbox: &Toolbox, request: &CallRequest, limit: Option<Duration>) -> Self {
         match &request.target {
-            WantedTarget::Tool(name) => match toolbox.find(name, &request.cancel).await {
+            WantedTarget::Tool(name) => match toolbox.find(name, limit, &request.cancel).await {
                 Ok(Some((tool, upstream))) => {
                     Self::Tool { tool, upstream, arguments: jsonrpc::value(&request.arguments) }
                 }
@@ -144,8 +150,12 @@ pub(super) struct Last {
     /// What the server answered, where it answered that the call failed.
     pub(super) answer: Option<Result<Raw, RpcError>>,
     pub(super) timed_out: Option<Duration>,
+    /// Whether the time was over before the call was sent.
+    pub(super) not_sent: bool,
     pub(super) mismatch: Option<Mismatch>,
     pub(super) suggestions: Option<Suggestions>,
+    /// Whether the server says that it does not have the tool.
+    pub(super) is_gone: bool,
     /// The tool, where it is known.
     pub(super) tool: Option<Arc<Tool>>,
 }
@@ -180,15 +190,27 @@ pub(super) struct CallOperation<'t> {
     target: Target,
     request: CallRequest,
     last: LastAttempt,
+    /// How long the server of a tool that was not known was asked for it.
+    asked_for: Duration,
+}
+
+/// The shorter of two limits, where there are any.
+pub(super) fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
 }
 
 impl<'t> CallOperation<'t> {
-    pub(super) fn new(toolbox: &'t Toolbox, target: Target, request: &CallRequest) -> Self {
+    pub(super) fn new(
+        toolbox: &'t Toolbox,
+        target: Target,
+        request: &CallRequest,
+        asked_for: Duration,
+    ) -> Self {
         let last = LastAttempt::default();
         if let Target::Tool { tool, .. } | Target::Raw { tool: Some(tool), .. } = &target {
             last.set(|last| last.tool = Some(Arc::clone(tool)));
         }
-        Self { toolbox, target, request: request.clone(), last }
+        Self { toolbox, target, request: request.clone(), last, asked_for }
     }
 
     /// What is left when its attempts are over.
@@ -219,9 +241,7 @@ impl<'t> CallOperation<'t> {
                 self.last.set(|last| last.mismatch = Some(mismatch));
                 Err(Failed::classified(fault, Dispatch::NotDispatched))
             }
-            Target::Unlisted(unlisted) => {
-                Err(Failed::classified((*unlisted.fault).clone(), Dispatch::NotDispatched))
-            }
+            Target::Unlisted(unlisted) => Err(self.not_sent((*unlisted.fault).clone(), self.asked_for)),
             Target::Raw { .. } => Ok(()),
         }
     }
@@ -242,16 +262,28 @@ impl<'t> CallOperation<'t> {
         }
     }
 
-    async fn send(&self, upstream: &Upstream, attempt: &Attempt) -> Result<Raw, Failed> {
+    async fn send(&self, upstream: &Arc<Upstream>, attempt: &Attempt) -> Result<Raw, Failed> {
         let settings = &upstream.settings;
-        let shorter = |one: Option<Duration>, other: Option<Duration>| one.into_iter().chain(other).min();
-        let limits = RequestLimits {
-            idle: settings.idle,
-            total: shorter(self.request.timeout.or(settings.timeout), attempt.left),
+        let began = Instant::now();
+        // The settings limit the call itself; what this caller wants, all of it.
+        let limit = shorter(self.request.timeout, attempt.left);
+        let _slot = match upstream.free_slot() {
+            Some(slot) => slot,
+            None => {
+                let waiting = Box::pin(async { Ok(upstream.slot().await) });
+                self.waited(upstream, WaitedFor::Slot, (began, limit), &attempt.cancel, waiting).await?
+            }
         };
-        let _slot = upstream.slot().await;
-        let connection =
-            upstream.connection(&attempt.cancel).await.map_err(|fault| self.not_started(*fault))?;
+        let connection = match upstream.open_connection() {
+            Some(connection) => connection,
+            None => {
+                let waiting = Box::pin(upstream.connection(&attempt.cancel));
+                self.waited(upstream, WaitedFor::Start, (began, limit), &attempt.cancel, waiting).await?
+            }
+        };
+        let left = limit.map(|limit| limit.saturating_sub(began.elapsed()));
+        let own = settings.timeout.filter(|_| self.request.timeout.is_none());
+        let limits = RequestLimits { idle: settings.idle, total: shorter(own, left) };
         let name = match &self.target {
             Target::Tool { tool, .. } => jsonrpc::raw(&Value::from(tool.tool.as_str())),
             _ => RawValue::NULL.to_owned(),
@@ -270,19 +302,50 @@ impl<'t> CallOperation<'t> {
                 Ok(result)
             }
             Err(failure) => {
+                let wrote = connection.transport.stderr();
                 if let RequestFailure::TimedOut { sent: true, .. } = &failure {
                     Box::pin(upstream.abandon_if_frozen(&connection)).await;
                 }
-                Err(self.failed(upstream, failure))
+                Err(self.failed(upstream, failure, &wrote))
             }
         }
+    }
+
+    /// Waits for what a call needs before it can be sent, within its time and until it is cancelled.
+    async fn waited<T>(
+        &self,
+        upstream: &Upstream,
+        waited_for: WaitedFor,
+        (began, limit): (Instant, Option<Duration>),
+        cancel: &Cancel,
+        what: impl Future<Output = Result<T, Box<Fault>>>,
+    ) -> Result<T, Failed> {
+        let time_is_up = async {
+            match limit.and_then(|limit| began.checked_add(limit)) {
+                Some(end) => tokio::time::sleep_until(end).await,
+                None => std::future::pending().await,
+            }
+        };
+        let fault = tokio::select! {
+            biased;
+            done = what => match done {
+                Ok(done) => return Ok(done),
+                Err(fault) => *fault,
+            },
+            () = cancel.cancelled() => {
+                let cancelled = RequestFailure::Cancelled { sent: false };
+                fault::of_request(upstream, self.project(), cancelled).fault
+            }
+            () = time_is_up => fault::of_wait(&upstream.name, waited_for, limit.unwrap_or_default()),
+        };
+        Err(self.not_sent(fault, began.elapsed()))
     }
 
     /// Asks in a new session, once: the server has forgotten the old one, and nothing was done in
     /// it.
     async fn ask_anew(
         &self,
-        upstream: &Upstream,
+        upstream: &Arc<Upstream>,
         forgotten: &Arc<Connection>,
         (method, params): (&str, &Params<'_>),
         limits: RequestLimits,
@@ -290,7 +353,7 @@ impl<'t> CallOperation<'t> {
     ) -> Result<Result<Raw, RequestFailure>, Failed> {
         upstream.abandon(forgotten).await;
         let renewed = upstream.connection(&attempt.cancel).await;
-        let connection = renewed.map_err(|fault| self.not_started(*fault))?;
+        let connection = renewed.map_err(|fault| self.not_sent(*fault, Duration::ZERO))?;
         Ok(self.ask(&connection, method, params, limits, &attempt.cancel).await)
     }
 
@@ -313,18 +376,46 @@ impl<'t> CallOperation<'t> {
         answer
     }
 
-    fn not_started(&self, fault: Fault) -> Failed {
+    /// A call that was never sent: its time was over after `after`, or its server cannot be used.
+    fn not_sent(&self, fault: Fault, after: Duration) -> Failed {
+        // One that waits before it is started again is no longer waited for.
+        let timed_out = fault.reason == Reason::Timeout && fault.facts.retry_after_seconds.is_none();
+        self.last.set(|last| {
+            last.not_sent = true;
+            if timed_out {
+                last.timed_out = Some(after);
+            }
+        });
         Failed::classified(fault, Dispatch::NotDispatched)
     }
 
-    fn failed(&self, upstream: &Upstream, failure: RequestFailure) -> Failed {
+    fn failed(&self, upstream: &Upstream, failure: RequestFailure, wrote: &str) -> Failed {
         if let RequestFailure::Rpc(error) = &failure {
             let error = error.clone();
             self.last.set(|last| last.answer = Some(Err(error)));
         }
-        let classified = fault::of_request(upstream, self.project(), failure);
-        self.last.set(|last| last.timed_out = classified.timed_out);
+        let classified = fault::of_request_that_wrote(upstream, self.project(), failure, wrote);
+        self.last.set(|last| {
+            last.timed_out = classified.timed_out;
+            last.not_sent = classified.dispatch == Dispatch::NotDispatched;
+        });
         self.answered(classified.fault, classified.dispatch)
+    }
+
+    /// Where the server does not have a tool that it once listed: asks it for its tools, and notes
+    /// which of them may be meant.
+    async fn look_for_others(&self, upstream: &Upstream, left: Option<Duration>) {
+        let is_gone = self.last.0.lock().unwrap_or_else(PoisonError::into_inner).is_gone;
+        let Target::Tool { tool, .. } = &self.target else { return };
+        if !is_gone {
+            return;
+        }
+        let asking = self.toolbox.refresh_for_unknown(&upstream.name, &self.request.cancel);
+        let wait = shorter(left, Some(LOOK_AGAIN_WAIT)).unwrap_or(LOOK_AGAIN_WAIT);
+        let _ = tokio::time::timeout(wait, asking).await;
+        let mut suggestions = suggest(&tool.name, &self.toolbox.catalogue());
+        suggestions.nearest.retain(|name| *name != tool.name);
+        self.last.set(|last| last.suggestions = Some(suggestions));
     }
 
     /// Whether the result is that of a tool.
@@ -354,6 +445,9 @@ impl<'t> CallOperation<'t> {
         {
             let mismatch = Mismatch { expected: expected(tool.input_schema()), ..Mismatch::default() };
             self.last.set(|last| last.mismatch = Some(mismatch));
+        }
+        if fault.reason == Reason::ToolNotFound {
+            self.last.set(|last| last.is_gone = true);
         }
         let mut failed = Failed::classified(fault, dispatch);
         failed.nothing_done = refused && dispatch == Dispatch::Answered;
@@ -387,13 +481,24 @@ impl Operation for CallOperation<'_> {
     async fn attempt(&mut self, attempt: Attempt) -> Result<Answer, Failed> {
         // A server that could not be asked before is asked again.
         if attempt.number > 1 && matches!(self.target, Target::Unlisted(_)) {
-            self.target = Box::pin(Target::find(self.toolbox, &self.request)).await;
+            let began = Instant::now();
+            let limit = shorter(self.request.timeout, attempt.left);
+            self.target = Box::pin(Target::find(self.toolbox, &self.request, limit)).await;
+            self.asked_for = began.elapsed();
         }
         self.check()?;
         let Some(upstream) = self.target.upstream().cloned() else {
             return Err(Fault::new(Reason::ToolNotFound).into());
         };
-        let result = self.send(&upstream, &attempt).await?;
+        let began = Instant::now();
+        let result = match self.send(&upstream, &attempt).await {
+            Ok(result) => result,
+            Err(failed) => {
+                let left = attempt.left.map(|left| left.saturating_sub(began.elapsed()));
+                Box::pin(self.look_for_others(&upstream, left)).await;
+                return Err(failed);
+            }
+        };
         let head = Head::of(&result);
         if head.wants_input() && !self.request.answers_input {
             let fault = self.input_required(&upstream, &jsonrpc::value(&result));
@@ -404,7 +509,10 @@ impl Operation for CallOperation<'_> {
         if self.calls_tool() && head.is_error {
             let fault = fault::of_error_result(&upstream, self.project(), &jsonrpc::value(&result));
             self.last.set(|last| last.answer = Some(Ok(result)));
-            return Err(self.answered(fault, Dispatch::Answered));
+            let failed = self.answered(fault, Dispatch::Answered);
+            let left = attempt.left.map(|left| left.saturating_sub(began.elapsed()));
+            Box::pin(self.look_for_others(&upstream, left)).await;
+            return Err(failed);
         }
         Ok(Answer { result, head })
     }

@@ -84,7 +84,9 @@ impl CallFailure {
             last: &last,
             partial: partial.as_ref(),
         };
-        let notice = known.notice(&ending.fault, attempts, earlier, confirm.as_deref());
+        let unconfirmed = ending.outcome == Outcome::Unconfirmed;
+        let repetition = Repetition { unconfirmed, confirm: confirm.as_deref().map(SafeText::new) };
+        let notice = known.notice(&ending.fault, attempts, earlier, repetition);
         let advice = tool_advice(
             &name,
             category.as_ref(),
@@ -95,6 +97,9 @@ impl CallFailure {
         let suggestion = match (&confirm, advice) {
             (Some(command), _) => {
                 SafeText::new(format!("check whether it took effect; `{command}` repeats it"))
+            }
+            (None, _) if unconfirmed => {
+                SafeText::new("check whether it took effect before it is called again")
             }
             (None, Some(advice)) => SafeText::new(advice.next),
             (None, None) if ending.fault.reason == Reason::ToolNotFound => SafeText::new(notice.next()),
@@ -122,6 +127,11 @@ impl CallFailure {
     pub(super) fn before(toolbox: &Toolbox, request: &CallRequest, reason: Reason, cause: &str) -> Self {
         let mut fault = Fault::new(reason);
         fault.cause = Some(SafeText::new(cause));
+        Self::of_fault(toolbox, request, fault)
+    }
+
+    /// A call that is not made, or not made again, because of this.
+    pub(crate) fn of_fault(toolbox: &Toolbox, request: &CallRequest, fault: Fault) -> Self {
         let why = "it could not begin".to_owned();
         let ending =
             Ending { outcome: Outcome::Failed, fault, decision: Decision { action: Action::Surface, why } };
@@ -173,6 +183,14 @@ impl CallFailure {
     }
 }
 
+/// Whether a call may be repeated by itself.
+struct Repetition {
+    /// It may have taken effect.
+    unconfirmed: bool,
+    /// The command that repeats it.
+    confirm: Option<SafeText>,
+}
+
 /// What is known of a call that failed.
 struct Known<'k> {
     name: &'k SafeText,
@@ -184,10 +202,10 @@ struct Known<'k> {
 
 impl Known<'_> {
     /// The seed's order: the id, a timeout, a known error, the parameters, then anything else.
-    fn notice(&self, fault: &Fault, attempts: u32, earlier: u32, confirm: Option<&str>) -> Notice {
+    fn notice(&self, fault: &Fault, attempts: u32, earlier: u32, repetition: Repetition) -> Notice {
         let message = fault.cause.clone().unwrap_or_else(|| SafeText::new(fault.reason.info().remedy));
         let (tool, params) = (self.name.clone(), self.params.to_vec());
-        let confirm = confirm.map(SafeText::new);
+        let Repetition { unconfirmed, confirm } = repetition;
         match fault.reason {
             Reason::ToolNotFound => {
                 let suggestions = self.last.suggestions.clone().unwrap_or_default();
@@ -201,12 +219,15 @@ impl Known<'_> {
                     message: Some(message).filter(|text| !text.raw().starts_with("Tool not found")),
                 })
             }
-            Reason::Timeout => tool_timeout(&ToolTimeout {
+            Reason::Timeout if self.last.timed_out.is_some() => tool_timeout(&ToolTimeout {
                 tool,
                 params,
                 after: self.last.timed_out.unwrap_or_default(),
                 partial: self.partial.cloned(),
+                not_sent: self.last.not_sent,
+                may_have_taken_effect: unconfirmed,
                 confirm,
+                next: own_next(fault),
             }),
             Reason::InvalidParameters => {
                 let mismatch = self.last.mismatch.clone().unwrap_or_default();
@@ -227,7 +248,7 @@ impl Known<'_> {
                     message: is_named.then_some(message),
                 })
             }
-            Reason::Unknown => generic_error(&ToolError {
+            Reason::Unknown if !unconfirmed => generic_error(&ToolError {
                 reason: fault.reason,
                 message,
                 tool,
@@ -243,6 +264,7 @@ impl Known<'_> {
                 params,
                 attempts,
                 earlier,
+                may_have_taken_effect: unconfirmed,
                 confirm,
                 next: own_next(fault),
             }),
@@ -263,6 +285,7 @@ fn own_next(fault: &Fault) -> Option<SafeText> {
             | Reason::BudgetExhausted
             | Reason::StuckDetected
             | Reason::Crash
+            | Reason::Timeout
     );
     (own && !fault.suggested_action.is_empty()).then(|| fault.suggested_action.clone())
 }
@@ -329,6 +352,7 @@ mod tests {
         #[test]
         fn every_failure_says_what_it_is_and_what_to_do(
             tool in "[a-z]{3,9}__[a-z]{3,9}", message in "[a-z]{4,20}", value in "[a-z]{4,12}", confirm in any::<bool>(),
+            unconfirmed in any::<bool>(), timed_out in any::<bool>(),
         ) {
             let folder = tempfile::tempdir().unwrap();
             let toolbox = toolbox(folder.path());
@@ -336,8 +360,10 @@ mod tests {
                 let mut fault = Fault::new(reason);
                 fault.cause = Some(SafeText::new(message.as_str()));
                 let decision = Decision { action: Action::Surface, why: String::new() };
-                let ending = Ending { outcome: Outcome::Failed, fault: fault.clone(), decision };
-                let command = confirm.then(|| "backstop call --confirm r-1234".to_owned());
+                // Where the store is broken, a call that may have taken effect cannot be put aside.
+                let outcome = if unconfirmed { Outcome::Unconfirmed } else { Outcome::Failed };
+                let ending = Ending { outcome, fault: fault.clone(), decision };
+                let command = (confirm && unconfirmed).then(|| "backstop call --confirm r-1234".to_owned());
                 let parts = FailureParts {
                     tool: tool.clone(),
                     params: vec![(SafeText::new("name"), SafeText::new(value.as_str()))],
@@ -349,7 +375,8 @@ mod tests {
                     confirm: command.clone(),
                     earlier: 0,
                 };
-                let failure = CallFailure::new(&toolbox, parts, Last::default());
+                let timed_out = timed_out.then_some(Duration::from_millis(5));
+                let failure = CallFailure::new(&toolbox, parts, Last { timed_out, ..Last::default() });
                 let (text, report) = (failure.text(), failure.report());
                 for part in [reason.code(), reason.class().name(), tool.as_str(), value.as_str()] {
                     prop_assert!(text.contains(part), "{reason}: {part}\n{text}");
@@ -360,8 +387,18 @@ mod tests {
                 prop_assert_eq!(report["errors"][0].as_str(), Some(error.as_str()));
                 // What may not be repeated by itself names the command, and nothing says to repeat
                 // it.
-                if let (Some(command), false) = (&command, matches!(reason, Reason::ToolNotFound | Reason::InvalidParameters | Reason::Unknown)) {
+                if matches!(reason, Reason::ToolNotFound | Reason::InvalidParameters) {
+                    continue;
+                }
+                if let Some(command) = &command {
                     prop_assert!(text.contains(command.as_str()), "{reason}\n{text}");
+                }
+                if unconfirmed {
+                    let words = format!("{text}{}", report["suggestion"]).to_lowercase();
+                    for repeats in ["same input", "try again", "then retry", "run it again", "repeat it with"] {
+                        prop_assert!(!words.contains(repeats), "{reason}: {repeats}\n{text}");
+                    }
+                    prop_assert!(words.contains("took effect") || words.contains("taken effect"), "{text}");
                 }
             }
         }

@@ -30,6 +30,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The longest wait for a server's limit where no deadline is set: an agent that waits for an
 /// answer sees nothing of it. A longer one is said at once, with its time.
@@ -114,6 +115,11 @@ impl CallRequest {
         self
     }
 
+    /// The shorter of the limits that this caller has set.
+    pub fn limit(&self) -> Option<Duration> {
+        attempt::shorter(self.timeout, self.deadline)
+    }
+
     /// What the call is about, as callers name it.
     pub fn name(&self) -> String {
         match &self.target {
@@ -186,7 +192,9 @@ impl Toolbox {
     /// Makes a call.
     pub async fn call(&self, request: CallRequest) -> CallOutcome {
         let _running = self.begin_call();
-        let target = Target::find(self, &request).await;
+        let began = Instant::now();
+        let target = Target::find(self, &request, self.find_limit(&request)).await;
+        let asked_for = began.elapsed();
         let name = request.name();
         if let Some(result) = self.kept_result(&target, &request) {
             self.successes.add("tools");
@@ -194,18 +202,19 @@ impl Toolbox {
             return self.succeeded(name, Answer { result, head }, 0, request);
         }
         let operation_name = operation_name(&name, &request.arguments);
-        let run = match self.begin(&target, &request, &operation_name) {
+        let run = match self.begin(&target, &request, asked_for, &operation_name) {
             Ok(run) => run,
             Err(failure) => return CallOutcome::Failed(failure),
         };
-        let operation = CallOperation::new(self, target, &request);
+        let operation = CallOperation::new(self, target, &request, asked_for);
         let last = operation.last();
         let finished = run.attempt(&operation_name, operation).await;
         if !finished.faults.is_empty() || run.admission.streak().is_some() {
             run.learn(&finished);
         }
         let earlier = self.note_outcome(&name, finished.result.is_ok());
-        let duration_ms = u64::try_from(finished.elapsed.as_millis()).unwrap_or(u64::MAX);
+        let elapsed = began.elapsed();
+        let duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         let ended = |outcome, reason, next: Option<&String>| EventKind::RunEnded {
             outcome,
             reason,
@@ -240,7 +249,7 @@ impl Toolbox {
                     ending,
                     faults: finished.faults,
                     attempts: finished.attempts,
-                    elapsed: finished.elapsed,
+                    elapsed,
                     run: run.recorder.is_recorded().then(|| run.recorder.run()),
                     confirm,
                     earlier,
@@ -270,15 +279,27 @@ impl Toolbox {
         self.results.get(&tool.name, request.arguments.get(), age)
     }
 
-    /// What is put around the attempts of a call.
+    /// How long a server may be asked for a tool that is not known.
+    fn find_limit(&self, request: &CallRequest) -> Option<Duration> {
+        let upstream = match &request.target {
+            WantedTarget::Tool(tool) => self.server_of(tool),
+            WantedTarget::Raw { server, .. } => self.upstreams().get(server),
+        };
+        let deadline = request.deadline.or_else(|| upstream.and_then(|upstream| upstream.settings.deadline));
+        attempt::shorter(request.timeout, deadline)
+    }
+
+    /// What is put around the attempts of a call, which began so long ago.
     fn begin(
         &self,
         target: &Target,
         request: &CallRequest,
+        ago: Duration,
         operation: &str,
     ) -> Result<OperationRun, Box<CallFailure>> {
         let settings = target.settings();
         let deadline = request.deadline.or_else(|| settings.and_then(|settings| settings.deadline));
+        let deadline = deadline.map(|deadline| deadline.saturating_sub(ago));
         let started = EventKind::RunStarted {
             operation: SafeText::new(operation),
             folder: None,

@@ -97,6 +97,7 @@ impl CallSuccess {
                 params: self.params(),
                 succeeded: vec![SafeText::new(self.tool.as_str())],
                 failed: Vec::new(),
+                unconfirmed: 0,
                 warnings: self.warnings.clone(),
                 retry: None,
             })

@@ -4,13 +4,14 @@
 //! A client of the old era is asked directly. One of the modern era gets the question as the result
 //! of its call, and calls again with its answer: the call is held meanwhile.
 
-use super::requests::Asked;
+use super::requests::{Asked, failure_result};
 use super::{Gateway, Session, lock};
-use crate::call::{CallOutcome, CallRequest, Caller, ConfirmError};
+use crate::call::{CallFailure, CallOutcome, CallRequest, Caller, ConfirmError};
+use crate::fault::of_input_required;
 use crate::jsonrpc::{self, INVALID_PARAMS, METHOD_NOT_FOUND, Raw, RpcError, raw};
 use crate::log_level::LogLevel;
 use crate::protocol::{Era, META_LOG_LEVEL};
-use backstop_core::{Name, RunId};
+use backstop_core::{Fault, Name, Reason, RunId, SafeText};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::future::Future;
@@ -173,11 +174,10 @@ impl Gateway {
         {
             let mut suspended = lock(&self.suspended);
             if suspended.len() >= SUSPENDED_MAX {
-                let _ =
-                    answer.send(Err(RpcError::new(jsonrpc::INTERNAL_ERROR, "too many calls wait for input")));
-                return raw(&json!({
-                    "content": [{ "type": "text", "text": "too many calls wait for input" }], "isError": true,
-                }));
+                let words = "too many calls wait for an answer of their client";
+                let _ = answer.send(Err(RpcError::new(jsonrpc::INTERNAL_ERROR, words)));
+                let next = "answer what earlier calls ask, then call it again";
+                return self.not_answered(&running.request, words, next);
             }
             // It goes on by itself while its client is asked.
             let (tell, told) = oneshot::channel();
@@ -233,14 +233,22 @@ impl Gateway {
         for (key, wanted) in result["inputRequests"].as_object().into_iter().flatten() {
             let method = wanted["method"].as_str().unwrap_or_default();
             if !asked.session.can_answer(method) {
-                return Err(RpcError::new(METHOD_NOT_FOUND, format!("the client cannot answer {method}")));
+                return Ok(self.cannot_answer(&running.request, &result));
             }
             let params = wanted.get("params").map(raw);
-            let answer = asked.session.ask(method, params.as_deref()).await?;
-            responses.insert(key.clone(), jsonrpc::value(&answer));
+            match asked.session.ask(method, params.as_deref()).await {
+                Ok(answer) => responses.insert(key.clone(), jsonrpc::value(&answer)),
+                Err(error) => {
+                    let words = format!("{method} of the server was not answered: {}", error.message);
+                    let next = "call it again, and answer what the server asks";
+                    return Ok(self.not_answered(&running.request, &words, next));
+                }
+            };
         }
         if running.rounds >= ROUNDS_MAX {
-            return Err(RpcError::new(jsonrpc::INTERNAL_ERROR, "the server asks for input again and again"));
+            let words = format!("the server asked for input {ROUNDS_MAX} times, and asks again");
+            let next = "call it with other parameters, or tell the server's authors";
+            return Ok(self.not_answered(&running.request, &words, next));
         }
         let mut request = running.request;
         request.more.retain(|(key, _)| key != "inputResponses" && key != "requestState");
@@ -250,6 +258,26 @@ impl Gateway {
         }
         let again = Running { rounds: running.rounds + 1, ..self.start_call(request, asked) };
         self.until_input(again, asked).await
+    }
+
+    /// The result of a call whose server asks what its client cannot answer.
+    fn cannot_answer(&self, request: &CallRequest, result: &Value) -> Raw {
+        let toolbox = self.toolbox();
+        let name = request.name();
+        let fault = match toolbox.catalogue().get(&name) {
+            Some(tool) => of_input_required(&tool.server, &tool.tool, &toolbox.project, result),
+            None => Fault::new(Reason::InvalidUsage),
+        };
+        raw(&failure_result(&CallFailure::of_fault(&toolbox, request, fault), self.settings.own_tools))
+    }
+
+    /// The result of a call whose server was not given what it asks for.
+    fn not_answered(&self, request: &CallRequest, words: &str, next: &str) -> Raw {
+        let mut fault = Fault::new(Reason::InvalidUsage);
+        fault.cause = Some(SafeText::new(words));
+        fault.suggested_action = SafeText::new(next);
+        let failure = CallFailure::of_fault(&self.toolbox(), request, fault);
+        raw(&failure_result(&failure, self.settings.own_tools))
     }
 
     /// The call that a question of a server belongs to: the one that it names, else the newest, as

@@ -178,6 +178,9 @@ impl Server {
         let session = Arc::new(Session::new(out, SafeText::new(format!("mcp-{}", &name[..8]))));
         self.gateway.add_session(&session);
         let result = self.gateway.answer(&session, "initialize", params, Cancel::new()).await;
+        if result.is_err() {
+            return Answer::json(200, jsonrpc::response(id, &result));
+        }
         let kept = Arc::new(HttpSession {
             session,
             rest: tokio::sync::Mutex::new(rest),

@@ -9,12 +9,17 @@ use crate::names::unique_names;
 use backstop_core::Name;
 use backstop_engine::Cancel;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinSet;
 
 /// How long a list waits for servers that have not been asked before. Whoever is slower comes with
 /// a change of the list.
 const LIST_WAIT: Duration = Duration::from_secs(10);
+/// How long it waits for them where the tools of others are known, and for one that was waited for
+/// before.
+const BRIEF_WAIT: Duration = Duration::from_secs(1);
 /// How long one server may take for a resource or a prompt.
 const READ_MAX: Duration = Duration::from_secs(60);
 /// How many resources are remembered by their server.
@@ -65,12 +70,19 @@ impl Gateway {
         for name in &old {
             self.refresh_behind(name);
         }
-        if !unknown.is_empty() {
-            let asked = unknown.len();
-            let answers = toolbox.refresh_all(unknown, Some(LIST_WAIT)).await;
+        // Each is waited for once: a server that is never ready must not delay every list.
+        let (new, slow): (Vec<Name>, Vec<Name>) =
+            unknown.into_iter().partition(|name| self.waits_first("tools/list", name));
+        for name in &slow {
+            self.refresh_behind(name);
+        }
+        if !new.is_empty() {
+            let asked = new.len();
+            let wait = if toolbox.catalogue().is_empty() { LIST_WAIT } else { BRIEF_WAIT };
+            let answers = toolbox.refresh_all(new, Some(wait)).await;
             if answers.len() < asked {
-                let gateway = Arc::clone(self);
-                tokio::spawn(async move { gateway.tell_when_listed().await });
+                let (gateway, known) = (Arc::clone(self), toolbox.catalogue().len());
+                tokio::spawn(async move { gateway.tell_when_listed(known).await });
             }
         }
         let own = self.settings.own_tools.then(super::own_tools::definitions).unwrap_or_default();
@@ -82,9 +94,13 @@ impl Gateway {
         toolbox.catalogue().tools().map(public).chain(own).collect()
     }
 
+    /// Whether a method waits for a server for the first time.
+    fn waits_first(&self, method: &str, server: &Name) -> bool {
+        lock(&self.waited).insert((method.to_owned(), server.clone()))
+    }
+
     /// Tells clients when servers that were slow have given their lists.
-    async fn tell_when_listed(&self) {
-        let before = self.toolbox().catalogue().len();
+    async fn tell_when_listed(&self, before: usize) {
         for _ in 0..60 {
             tokio::time::sleep(Duration::from_secs(1)).await;
             if self.toolbox().catalogue().len() != before {
@@ -94,21 +110,46 @@ impl Gateway {
         }
     }
 
-    /// The servers that have this, as far as is known: `resources` or `prompts`.
-    async fn having(&self, capability: &str, cancel: &Cancel) -> Vec<(Name, Arc<Connection>)> {
-        let mut found = Vec::new();
+    /// The servers that a method can be asked of, as far as is known: those with resources or with
+    /// prompts; of them `only` this one, where it is known. All are connected to at once, and one
+    /// that is not ready costs little time.
+    async fn having(
+        &self,
+        method: &str,
+        only: Option<&Name>,
+        cancel: &Cancel,
+    ) -> BTreeMap<Name, Arc<Connection>> {
+        let capability = method.split('/').next().unwrap_or_default();
         let toolbox = self.toolbox();
+        let known = toolbox.catalogue();
+        let mut tasks = JoinSet::new();
         for (name, upstream) in toolbox.upstreams() {
-            let known = toolbox.catalogue();
-            let listing = known.listings().get(name);
-            let may_have = listing.is_none_or(|l| l.hello["capabilities"].get(capability).is_some());
-            if !may_have {
+            if only.is_some_and(|only| only != name) {
                 continue;
             }
-            if let Ok(connection) = upstream.connection(cancel).await
+            let listing = known.listings().get(name);
+            if listing.is_some_and(|listing| listing.hello["capabilities"].get(capability).is_none()) {
+                continue;
+            }
+            let wait = match (self.waits_first(method, name), listing.is_some()) {
+                (true, true) => LIST_WAIT,
+                (true, false) if known.is_empty() => LIST_WAIT,
+                // It never said what it has, and was waited for.
+                (false, false) if upstream.open_connection().is_none() => continue,
+                _ => BRIEF_WAIT,
+            };
+            let (name, upstream, cancel) = (name.clone(), Arc::clone(upstream), cancel.clone());
+            tasks.spawn(async move {
+                let connection = tokio::time::timeout(wait, upstream.connection(&cancel)).await;
+                (name, connection.ok().and_then(Result::ok))
+            });
+        }
+        let mut found = BTreeMap::new();
+        while let Some(done) = tasks.join_next().await {
+            if let Ok((name, Some(connection))) = done
                 && connection.has(capability)
             {
-                found.push((name.clone(), connection));
+                found.insert(name, connection);
             }
         }
         found
@@ -116,15 +157,27 @@ impl Gateway {
 
     /// A list of all servers together. A server that does not answer costs its own part.
     pub(super) async fn list_all(&self, method: &str, cancel: &Cancel) -> Result<Raw, RpcError> {
-        let (capability, key) = match method {
-            "resources/list" => ("resources", "resources"),
-            "resources/templates/list" => ("resources", "resourceTemplates"),
-            _ => ("prompts", "prompts"),
+        let key = match method {
+            "resources/list" => "resources",
+            "resources/templates/list" => "resourceTemplates",
+            _ => "prompts",
         };
         let limits = RequestLimits { idle: None, total: Some(LIST_WAIT) };
         let (mut all, mut servers): (Vec<Value>, Vec<Name>) = (Vec::new(), Vec::new());
-        for (server, connection) in self.having(capability, cancel).await {
-            for mut item in connection.list(method, key, limits, cancel).await.unwrap_or_default() {
+        let mut tasks = JoinSet::new();
+        for (server, connection) in self.having(method, None, cancel).await {
+            let (method, cancel) = (method.to_owned(), cancel.clone());
+            tasks.spawn(async move {
+                let items = connection.list(&method, key, limits, &cancel).await;
+                (server, items.unwrap_or_default())
+            });
+        }
+        let mut lists = BTreeMap::new();
+        while let Some(done) = tasks.join_next().await {
+            lists.extend(done.ok());
+        }
+        for (server, items) in lists {
+            for mut item in items {
                 without_controls(&mut item);
                 if let Some(uri) = item["uri"].as_str() {
                     let mut known = lock(&self.resources);
@@ -169,11 +222,9 @@ impl Gateway {
         let uri = asked.text("uri").ok_or_else(|| RpcError::new(INVALID_PARAMS, "`uri` is missing"))?;
         let known = lock(&self.resources).get(&uri).cloned();
         let mut last = RpcError::new(-32002, format!("no server has the resource {uri}"));
-        for (server, connection) in self.having("resources", &asked.cancel).await {
-            if known.as_ref().is_some_and(|known| *known != server) {
-                continue;
-            }
-            match self.ask_one(&connection, "resources/read", asked).await {
+        let limit = if known.is_some() { READ_MAX } else { LIST_WAIT };
+        for connection in self.having("resources/read", known.as_ref(), &asked.cancel).await.values() {
+            match self.ask_one(connection, "resources/read", limit, asked).await {
                 Ok(result) => return Ok(result),
                 Err(error) => last = error,
             }
@@ -200,16 +251,17 @@ impl Gateway {
             era: asked.era,
             cancel: asked.cancel.clone(),
         };
-        self.ask_one(&connection, "prompts/get", &asked).await
+        self.ask_one(&connection, "prompts/get", READ_MAX, &asked).await
     }
 
     async fn ask_one(
         &self,
         connection: &Connection,
         method: &str,
+        limit: Duration,
         asked: &Asked<'_>,
     ) -> Result<Raw, RpcError> {
-        let limits = RequestLimits { idle: None, total: Some(READ_MAX) };
+        let limits = RequestLimits { idle: None, total: Some(limit) };
         let answer = connection.request(method, asked.params, limits, &asked.cancel).await;
         answer.map_err(|failure| match failure {
             RequestFailure::Rpc(error) => error,

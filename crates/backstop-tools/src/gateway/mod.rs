@@ -25,7 +25,7 @@ use ask::ActiveCall;
 use backstop_core::Name;
 use backstop_engine::Cancel;
 use serde_json::value::RawValue;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -61,6 +61,12 @@ pub struct Gateway {
     prompts: Mutex<BTreeMap<String, (Name, String)>>,
     /// The servers that were asked for their tools by this process.
     refreshed: Mutex<HashSet<Name>>,
+    /// The servers that a method has waited for.
+    waited: Mutex<HashSet<(String, Name)>>,
+    /// Its name among gateways.
+    id: String,
+    /// The gateways that clients' calls come through.
+    above: Mutex<BTreeSet<String>>,
     own: Weak<Gateway>,
 }
 
@@ -77,7 +83,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl Gateway {
     /// A gateway to these servers. None is started yet.
     pub fn new(toolbox: Arc<Toolbox>, settings: GatewaySettings) -> Arc<Self> {
+        let random = toolbox.project.process.random;
+        let id = format!("{:016x}{:016x}", random(), random());
         Arc::new_cyclic(|own| Self {
+            id,
+            above: Mutex::default(),
             toolbox: RwLock::new(toolbox),
             settings,
             sessions: Mutex::default(),
@@ -86,6 +96,7 @@ impl Gateway {
             resources: Mutex::default(),
             prompts: Mutex::default(),
             refreshed: Mutex::default(),
+            waited: Mutex::default(),
             own: Weak::clone(own),
         })
     }
@@ -103,6 +114,7 @@ impl Gateway {
             std::mem::replace(&mut *current, toolbox)
         };
         lock(&self.refreshed).clear();
+        lock(&self.waited).clear();
         lock(&self.resources).clear();
         lock(&self.prompts).clear();
         if let Some(session) = self.live_sessions().first() {
@@ -145,8 +157,11 @@ impl Gateway {
     fn client_is_known(&self, session: &Session) {
         let Some(own) = self.own.upgrade() else { return };
         let toolbox = self.toolbox();
+        let gateways: Vec<String> =
+            std::iter::once(self.id.clone()).chain(lock(&self.above).iter().cloned()).collect();
         for upstream in toolbox.upstreams().values() {
-            upstream.answered_by(Arc::clone(&own) as Arc<dyn Peers>, session.capabilities());
+            let peers = Arc::clone(&own) as Arc<dyn Peers>;
+            upstream.answered_by(peers, session.capabilities(), gateways.clone());
         }
     }
 

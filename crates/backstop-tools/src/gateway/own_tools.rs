@@ -3,10 +3,11 @@
 use super::Gateway;
 use super::requests::Asked;
 use crate::batch::{BatchItem, run_batch_by};
+use crate::call::{CallFailure, key_params};
 use crate::chain::{Chain, run_chain_by};
 use crate::jsonrpc::{self, Raw, raw};
-use backstop_core::{RunId, SafeText};
-use backstop_report::fenced;
+use backstop_core::{Reason, RunId, SafeText};
+use backstop_report::{Style, ToolError, failure_report, fenced, generic_error};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -126,8 +127,40 @@ fn text(text: impl Into<String>, structured: Option<Value>, is_error: bool) -> V
     result
 }
 
-fn mistake(words: &str, hint: &str) -> Value {
-    text(format!("Error: {words}\nReason: invalid_parameters (user)\nNext: {hint}\n"), None, true)
+/// The answer to a call of an own tool that cannot be carried out as it is.
+fn mistake(tool: OwnTool, given: &Value, words: &str, hint: &str) -> Value {
+    let (name, words, hint) = (SafeText::new(tool.name()), SafeText::new(words), SafeText::new(hint));
+    let reason = Reason::InvalidParameters;
+    let params = key_params(&raw(given));
+    let notice = generic_error(&ToolError {
+        reason,
+        message: words.clone(),
+        tool: name.clone(),
+        category: None,
+        params,
+        next: Some(hint.clone()),
+    });
+    let mut report = failure_report(&name, &[words], &hint);
+    report["reason"] = reason.code().into();
+    report["class"] = json!(reason.class());
+    report["next"] = notice.next().into();
+    report["notice"] = notice.json();
+    text(notice.terminal(Style::PLAIN), Some(report), true)
+}
+
+/// How a failed call is repeated through the gateway, in words.
+fn confirm_words(failure: &CallFailure) -> Option<String> {
+    let (run, _) = (failure.run?, failure.confirm.as_ref()?);
+    Some(format!("call `{}` with {{\"run\": \"{run}\"}} to repeat it", OwnTool::Confirm.name()))
+}
+
+/// The report of a failed call, with the tool that repeats it.
+pub(super) fn report_with_confirm(failure: &CallFailure) -> Value {
+    let mut report = failure.report();
+    if let (Some(run), Some(_)) = (failure.run, &failure.confirm) {
+        report["confirm_tool"] = json!({ "name": OwnTool::Confirm.name(), "arguments": { "run": run } });
+    }
+    report
 }
 
 impl Gateway {
@@ -141,7 +174,7 @@ impl Gateway {
         let result = match tool {
             OwnTool::Batch => self.batch(&given, asked).await,
             OwnTool::Chain => self.chain(&given, asked).await,
-            OwnTool::Search => self.search(&given),
+            OwnTool::Search => self.search(&given).await,
             OwnTool::Explain => self.explain(&given),
             OwnTool::Confirm => return self.confirm(&given, asked).await,
         };
@@ -152,20 +185,21 @@ impl Gateway {
         let items = match BatchItem::read(&given["items"].to_string()) {
             Ok(items) => items,
             Err(error) => {
-                return mistake(&error.to_string(), "give a list of {\"tool\": …, \"arguments\": …}");
+                let hint = "give `items` as a list of {\"tool\": …, \"arguments\": {…}}";
+                return mistake(OwnTool::Batch, given, &error.to_string(), hint);
             }
         };
         let at_once = given["at_once"].as_u64().unwrap_or(AT_ONCE);
         let at_once = usize::try_from(at_once).unwrap_or(1).min(64);
         let report = run_batch_by(&self.client_of(asked), items, at_once, &asked.cancel).await;
-        let notice = report.notice("backstop_batch", None).terminal(backstop_report::Style::PLAIN);
-        text(notice, Some(report.report()), !report.is_done())
+        let notice = report.notice_by(OwnTool::Batch.name(), None, confirm_words).terminal(Style::PLAIN);
+        text(notice, Some(report.report_by(report_with_confirm)), !report.is_done())
     }
 
     async fn chain(self: &Arc<Self>, given: &Value, asked: &Asked<'_>) -> Value {
         let chain = match Chain::read(&given.to_string()) {
             Ok(chain) => chain,
-            Err(error) => return mistake(&error.to_string(), &error.hint()),
+            Err(error) => return mistake(OwnTool::Chain, given, &error.to_string(), &error.hint()),
         };
         let report = run_chain_by(&self.client_of(asked), chain, &asked.cancel).await;
         let words = match report.failed() {
@@ -185,7 +219,9 @@ impl Gateway {
         text(words, Some(report.report()), !report.is_done())
     }
 
-    fn search(&self, given: &Value) -> Value {
+    async fn search(self: &Arc<Self>, given: &Value) -> Value {
+        // A client that searches may never have listed anything.
+        self.tools().await;
         let limit = usize::try_from(given["limit"].as_u64().unwrap_or(FOUND)).unwrap_or(usize::MAX);
         let catalogue = self.toolbox().catalogue();
         let found = catalogue.search(given["query"].as_str().unwrap_or_default());
@@ -211,6 +247,8 @@ impl Gateway {
         let run = given["run"].as_str().unwrap_or_default();
         let Ok(id) = run.parse::<RunId>() else {
             return mistake(
+                OwnTool::Explain,
+                given,
                 &format!("`{run}` is not a run id"),
                 "give the id that the failure named, such as r-7f3a",
             );
@@ -220,13 +258,15 @@ impl Gateway {
         let events = journal.and_then(|journal| journal.load(id).ok()).unwrap_or_default();
         if events.is_empty() {
             return mistake(
+                OwnTool::Explain,
+                given,
                 &format!("there is no run {run} in this project"),
                 "`backstop runs` lists the runs",
             );
         }
         let lines: String = events
             .iter()
-            .map(|event| format!("{}\n", backstop_report::event_line(event, backstop_report::Style::PLAIN)))
+            .map(|event| format!("{}\n", backstop_report::event_line(event, Style::PLAIN)))
             .collect();
         let facts: Vec<Value> = events.iter().map(|event| json!(event)).collect();
         // What servers said is in them.
@@ -237,18 +277,21 @@ impl Gateway {
     async fn confirm(self: &Arc<Self>, given: &Value, asked: &Asked<'_>) -> Raw {
         let run = given["run"].as_str().unwrap_or_default();
         let Ok(id) = run.parse::<RunId>() else {
-            return raw(&mistake(&format!("`{run}` is not a run id"), "give the id that the failure named"));
+            let words = format!("`{run}` is not a run id");
+            let hint = "give the id that the failure named, such as r-7f3a";
+            return raw(&mistake(OwnTool::Confirm, given, &words, hint));
         };
         let typed = given.get("arguments").filter(|value| value.is_object()).map(ToString::to_string);
         let request = match self.toolbox().take_confirmed(id, typed.as_deref()) {
             Ok(request) => request.cancelled_by(asked.cancel.clone()),
             Err(error) => {
-                return raw(&mistake(&error.to_string(), "`backstop deferred list` shows what waits"));
+                let hint = "`backstop deferred list` shows what waits";
+                return raw(&mistake(OwnTool::Confirm, given, &error.to_string(), hint));
             }
         };
         match self.make_call(request, None, asked).await {
             Ok(result) => result,
-            Err(error) => raw(&mistake(&error.message, "look at the error")),
+            Err(error) => raw(&mistake(OwnTool::Confirm, given, &error.message, "look at the error")),
         }
     }
 }

@@ -1,19 +1,22 @@
 //! What each method of the gateway does.
 
+use super::own_tools::report_with_confirm;
 use super::session::ToClient;
 use super::{Gateway, Session, lock};
 use crate::call::{CallFailure, CallOutcome, CallRequest, WantedTarget};
+use crate::catalogue::CacheState;
 use crate::connection::meta_of;
 use crate::jsonrpc::{
-    self, INVALID_PARAMS, METHOD_NOT_FOUND, Members, Message, Raw, RpcError, raw, with_member,
+    self, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Members, Message, Raw, RpcError, raw,
+    with_member,
 };
 use crate::log_level::LogLevel;
 use crate::protocol::{
-    Era, LEGACY_VERSION, LEGACY_VERSIONS, META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER,
-    META_VERSION, MODERN_VERSION, UNSUPPORTED_VERSION, our_name,
+    Era, LEGACY_VERSION, LEGACY_VERSIONS, META_CAPABILITIES, META_CLIENT, META_GATEWAYS, META_LOG_LEVEL,
+    META_SERVER, META_VERSION, MODERN_VERSION, UNSUPPORTED_VERSION, our_name,
 };
 use crate::result::Head;
-use backstop_core::SafeText;
+use backstop_core::{Reason, SafeText};
 use backstop_engine::Cancel;
 use backstop_report::{NO_SERVERS_LINE, fenced};
 use serde_json::value::RawValue;
@@ -21,6 +24,8 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// How many gateways a call may come through.
+const GATEWAYS_MAX: usize = 3;
 /// How many characters of a server's instructions are passed on.
 const INSTRUCTIONS_CHARS_MAX: usize = 2000;
 /// Errors that a client acts on by itself: they pass as they are.
@@ -116,7 +121,7 @@ impl Gateway {
 
     async fn carry_out(self: &Arc<Self>, asked: &Asked<'_>, method: &str) -> Result<Raw, RpcError> {
         match method {
-            "initialize" => Ok(raw(&self.initialize(asked))),
+            "initialize" => self.initialize(asked).map(|hello| raw(&hello)),
             "server/discover" => Ok(raw(&self.discover())),
             "ping" => Ok(raw(&json!({}))),
             // Rare ones are boxed: the future of each call would have room for them.
@@ -139,8 +144,14 @@ impl Gateway {
         }
     }
 
-    fn capabilities(&self) -> Value {
-        json!({ "tools": { "listChanged": true }, "resources": {}, "prompts": {}, "logging": {} })
+    /// What the gateway can do. Clients of the modern era hear of changes by `subscriptions/listen`,
+    /// which is not passed on: they ask for lists as often as `ttlMs` says.
+    fn capabilities(&self, era: Era) -> Value {
+        let tools = match era {
+            Era::Legacy => json!({ "listChanged": true }),
+            Era::Modern => json!({}),
+        };
+        json!({ "tools": tools, "resources": {}, "prompts": {}, "logging": {} })
     }
 
     /// What the servers say about themselves, and which cannot be used.
@@ -158,6 +169,14 @@ impl Gateway {
         if toolbox.upstreams().is_empty() && toolbox.problems().is_empty() {
             text.push_str(&format!("There are no tools: {NO_SERVERS_LINE}.\n"));
         }
+        if let CacheState::Invalid(why) = toolbox.cache_state() {
+            let why = SafeText::new(why.as_str()).line(200);
+            text.push_str(&format!(
+                "{}: the kept lists of tools cannot be used ({why}). Servers are asked for them now; \
+                 `backstop tools refresh` lists them anew.\n",
+                Reason::CacheInvalid
+            ));
+        }
         for (server, listing) in toolbox.catalogue().listings() {
             if let Some(said) = listing.hello.get("instructions").and_then(Value::as_str) {
                 let said: String = said.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
@@ -168,24 +187,33 @@ impl Gateway {
         text
     }
 
-    fn initialize(&self, asked: &Asked<'_>) -> Value {
+    /// A client of the old era says hello. One that is a gateway names those that its calls come
+    /// through: a gateway that is asked by itself would ask for ever.
+    fn initialize(&self, asked: &Asked<'_>) -> Result<Value, RpcError> {
         let params = asked.params.map(jsonrpc::value).unwrap_or_default();
+        let above = asked.meta.get(META_GATEWAYS).and_then(Value::as_array);
+        let above: Vec<&str> = above.into_iter().flatten().filter_map(Value::as_str).collect();
+        if above.contains(&self.id.as_str()) || above.len() > GATEWAYS_MAX {
+            let words = "this gateway is an upstream of itself: take its own entry out of its servers";
+            return Err(RpcError::new(INVALID_REQUEST, words));
+        }
+        lock(&self.above).extend(above.into_iter().map(str::to_owned));
         let wanted = params["protocolVersion"].as_str().unwrap_or_default();
         let version = if LEGACY_VERSIONS.contains(&wanted) { wanted } else { LEGACY_VERSION };
         asked.session.introduce(Era::Legacy, params.get("clientInfo"), params.get("capabilities"));
         self.client_is_known(asked.session);
-        json!({
+        Ok(json!({
             "protocolVersion": version,
-            "capabilities": self.capabilities(),
+            "capabilities": self.capabilities(Era::Legacy),
             "serverInfo": our_name(),
             "instructions": self.instructions(),
-        })
+        }))
     }
 
     fn discover(&self) -> Value {
         json!({
             "supportedVersions": [MODERN_VERSION],
-            "capabilities": self.capabilities(),
+            "capabilities": self.capabilities(Era::Modern),
             "instructions": self.instructions(),
             "_meta": { META_SERVER: our_name() },
         })
@@ -270,12 +298,12 @@ pub(super) fn too_many() -> RpcError {
 /// The result that tells a client that a call failed: the text that explains it, what the server
 /// gave besides text, and the report. Some clients show the model the text, others the report: each
 /// says how the call is repeated.
-fn failure_result(failure: &CallFailure, has_own_tools: bool) -> Value {
-    let (mut text, mut report) = (failure.text(), failure.report());
+pub(super) fn failure_result(failure: &CallFailure, has_own_tools: bool) -> Value {
+    let mut text = failure.text();
+    let report = if has_own_tools { report_with_confirm(failure) } else { failure.report() };
     if let (Some(run), Some(_), true) = (failure.run, &failure.confirm, has_own_tools) {
         let confirm = super::own_tools::OwnTool::Confirm.name();
         text.push_str(&format!("To repeat it: call the tool `{confirm}` with {{\"run\": \"{run}\"}}.\n"));
-        report["confirm_tool"] = json!({ "name": confirm, "arguments": { "run": run } });
     }
     let mut content = vec![json!({ "type": "text", "text": text })];
     if let Some(Ok(answer)) = &failure.answer {

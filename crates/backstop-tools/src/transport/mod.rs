@@ -102,6 +102,14 @@ impl Transport {
         }
     }
 
+    /// The end of what the program has written to standard error.
+    pub(crate) fn stderr(&self) -> String {
+        match self {
+            Self::Stdio(stdio) => stdio.tail().text(),
+            Self::Http(_) => String::new(),
+        }
+    }
+
     /// Ends the program, or the session. Returns when it has ended.
     pub(crate) async fn stop(&self) {
         match self {

@@ -1,6 +1,6 @@
 //! `backstop batch`: many calls of MCP tools at once.
 
-use super::tools::{make_known, with_toolbox};
+use super::tools::{make_known_for, with_toolbox};
 use crate::error::{CliError, DONE, FAILED, INTERRUPTED, usage};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Batch, log_format: Option<LogFormat>) -> Result<u8, Cli
     })?;
     with_toolbox(log_format, async |toolbox, cancel| {
         toolbox.project().refuse_if_frozen()?;
-        make_known(&toolbox, "batch").await;
+        make_known_for(&toolbox, "batch", items.iter().map(|item| item.tool.as_str()), None).await;
         let report = run_batch(&toolbox, items, usize::from(args.at_once), &cancel).await;
         let rest = report.repeatable_subset();
         let failed_file = match (&args.retry_failed, &args.failed_to) {

@@ -1,6 +1,6 @@
 //! `backstop call`: one call of an MCP tool.
 
-use super::tools::{make_known, with_toolbox};
+use super::tools::{make_known_for, with_toolbox};
 use crate::error::{CliError, DEFERRED, DONE, FAILED, INTERRUPTED};
 use crate::terminal;
 use backstop_config::LogFormat;
@@ -10,6 +10,7 @@ use backstop_tools::{CallFailure, CallOutcome, CallRequest, CallSuccess, Toolbox
 use clap::Args;
 use std::io::Read;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// The longest arguments that are read, in bytes.
 const ARGUMENTS_BYTES_MAX: u64 = 16 << 20;
@@ -53,10 +54,10 @@ pub(crate) fn run(args: &Call, log_format: Option<LogFormat>) -> Result<u8, CliE
         request.deadline = deadline.or(request.deadline);
         request.parent = toolbox.project().process.parent;
         toolbox.project().refuse_if_frozen()?;
-        // A server that was never asked is asked now; the one of this call alone would do, but its
-        // name may be misspelt.
         if !args.raw && args.confirm.is_none() && toolbox.catalogue().get(&request.name()).is_none() {
-            make_known(&toolbox, "call").await;
+            let began = Instant::now();
+            make_known_for(&toolbox, "call", [request.name().as_str()], request.limit()).await;
+            request.deadline = request.deadline.map(|deadline| deadline.saturating_sub(began.elapsed()));
         }
         tell(toolbox.call(request).await, args.json)
     })

@@ -1,7 +1,7 @@
 //! `backstop chain`: calls of MCP tools, one after the other.
 
 use super::batch::{kept_file, read};
-use super::tools::{make_known, with_toolbox};
+use super::tools::{make_known_for, with_toolbox};
 use crate::error::{CliError, DONE, FAILED, INTERRUPTED, usage};
 use crate::terminal;
 use backstop_config::LogFormat;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Chain, log_format: Option<LogFormat>) -> Result<u8, Cli
     }
     with_toolbox(log_format, async |toolbox, cancel| {
         toolbox.project().refuse_if_frozen()?;
-        make_known(&toolbox, "chain").await;
+        make_known_for(&toolbox, "chain", chain.tools(), None).await;
         let report = run_chain(&toolbox, chain, &cancel).await;
         let mut next = None;
         if !report.is_done()

@@ -1,6 +1,6 @@
 //! `backstop mcp`: the gateway, and the MCP servers of other programs.
 
-use super::tools::{places, with_toolbox};
+use super::tools::{places, say_cache, with_toolbox};
 use crate::error::{CliError, DONE, failed};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
@@ -64,6 +64,7 @@ fn serve(args: &Mcp, log_format: Option<LogFormat>) -> Result<u8, CliError> {
     // Standard output carries messages alone; words for people go to standard error.
     with_toolbox(log_format, async |toolbox, cancel| {
         say_if_empty(&toolbox);
+        say_cache(&toolbox, "mcp", &toolbox.stale());
         let gateway = Gateway::new(toolbox, GatewaySettings { own_tools: !args.no_own_tools });
         let cannot = |error: std::io::Error| failed(format!("cannot serve: {error}"));
         let own = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from).map_err(cannot);
@@ -83,6 +84,7 @@ fn serve_http(args: &Mcp, address: SocketAddr, log_format: Option<LogFormat>) ->
     with_toolbox(log_format, async |toolbox, cancel| {
         terminal::say(&format!("serving at http://{at}/mcp\n"));
         say_if_empty(&toolbox);
+        say_cache(&toolbox, "mcp", &toolbox.stale());
         let gateway = Gateway::new(toolbox, GatewaySettings { own_tools: !args.no_own_tools });
         let watching = watch(Arc::clone(&gateway));
         let served = gateway.serve_http(listener, HttpAccess { token }, &cancel).await;

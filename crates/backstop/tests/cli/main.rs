@@ -71,4 +71,5 @@ mod tools_gateway;
 mod tools_http;
 mod tools_injections;
 mod tools_many;
+mod tools_waits;
 mod trim;

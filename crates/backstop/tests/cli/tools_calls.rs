@@ -135,9 +135,8 @@ fn a_call_that_hangs_is_ended_and_says_what_arrived() {
     let tools = Tools::with("call-slow", &[], "idle = \"400ms\"\n");
     let done = tools.call("progress", json!({})).env("MCP_STEP", "0.15").go().code(0);
     assert_eq!(done.json()["result"]["content"][0]["text"], "done");
-    let run =
-        tools.run(&["call", "--json", "--timeout", "300ms", "fake__progress", "{}"]).env("MCP_STEP", "0.2");
-    let report = run.go().code(1).json();
+    let tools = Tools::with("call-limit", &[], "timeout = \"300ms\"\n");
+    let report = tools.call("progress", json!({})).env("MCP_STEP", "0.2").go().code(1).json();
     assert!(report["partial"].as_str().unwrap().contains("progress 1/5 step 1"), "{report}");
 }
 
@@ -260,6 +259,25 @@ fn any_method_can_be_called_as_it_is() {
     assert_eq!(report["reason"], "tool_not_found");
     let error = tools.run(&["call", "--raw", "nope", "ping"]).go().code(1).stderr();
     assert!(error.contains("fake"), "{error}");
+}
+
+#[test]
+fn what_a_variable_gave_to_a_secret_of_the_settings_is_shown_nowhere() {
+    let tools = Tools::new("call-expanded", &[]);
+    let settings = tools.settings(&[], "").replace("env = {", "env = { GH_PASS = \"${MYTOK}\",");
+    tools.project.file("backstop.toml", settings);
+    tools.run(&["trust"]).go().code(0);
+    let call = tools.call("complain", json!({ "message": "it is plainvalue123 here" }));
+    let report = call.env("MYTOK", "plainvalue123").go().code(1).stdout();
+    assert!(report.contains("it is ") && !report.contains("plainvalue123"), "{report}");
+}
+
+#[test]
+fn a_crash_shows_what_was_written_and_asks_for_no_repetition() {
+    let tools = Tools::new("call-crash", &[]);
+    let text = tools.run(&["call", "fake__die", "{}"]).go().code(1).stderr();
+    assert!(text.contains("loading the last page\n") && text.contains("fatal: it all ends here"), "{text}");
+    assert!(text.contains("backstop call --confirm") && !text.contains("same input"), "{text}");
 }
 
 #[test]

@@ -405,10 +405,6 @@ fn the_gateways_own_tools_call_many_search_and_chain() {
     client.initialize(json!({}));
     let found = client
         .request("tools/call", json!({ "name": "backstop_search_tools", "arguments": { "query": "echo" } }));
-    assert_eq!(found["structuredContent"]["found"], 0, "nothing is known before a list: {found}");
-    client.request("tools/list", json!({}));
-    let found = client
-        .request("tools/call", json!({ "name": "backstop_search_tools", "arguments": { "query": "echo" } }));
     assert_eq!(found["structuredContent"]["tools"][0]["tool"], "fake__echo");
     let items =
         json!([{ "tool": "fake__echo", "arguments": { "message": "x" } }, { "tool": "fake__fail-read" }]);
@@ -422,6 +418,62 @@ fn the_gateways_own_tools_call_many_search_and_chain() {
     let chain =
         client.request("tools/call", json!({ "name": "backstop_chain", "arguments": { "steps": steps } }));
     assert_eq!(chain["structuredContent"]["steps"][1]["result"]["sum"], 9, "{chain}");
+}
+
+#[test]
+fn items_of_a_batch_that_may_have_taken_effect_name_the_tool_that_repeats_them() {
+    let tools = Tools::new("gateway-batch-confirm", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let items = json!([{ "id": "q", "tool": "fake__fail", "arguments": { "k": "v" } }]);
+    let batch =
+        client.request("tools/call", json!({ "name": "backstop_batch", "arguments": { "items": items } }));
+    let failure = &batch["structuredContent"]["items"][0]["failure"];
+    assert_eq!(failure["confirm_tool"]["name"], "backstop_confirm", "{batch}");
+    let text = batch["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("backstop_confirm") && !text.contains("repeat the failed items"), "{text}");
+    client.request("tools/call", failure["confirm_tool"].clone());
+    assert_eq!(tools.calls("fail"), 2);
+}
+
+#[test]
+fn mistakes_in_calls_of_the_gateways_own_tools_are_explained() {
+    let tools = Tools::new("gateway-mistakes", &[]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    for (tool, arguments) in [
+        ("backstop_batch", json!({ "items": [5] })),
+        ("backstop_batch", json!({ "items": [{ "toll": "x" }] })),
+        (
+            "backstop_chain",
+            json!({ "steps": [{ "id": "a", "tool": "x", "arguments": { "b": { "$from": "c" } } }] }),
+        ),
+        ("backstop_explain_failure", json!({ "run": "r-9999" })),
+        ("backstop_confirm", json!({ "run": "r-9999" })),
+    ] {
+        let result = client.request("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let (text, report) = (result["content"][0]["text"].as_str().unwrap(), &result["structuredContent"]);
+        for part in ["invalid_parameters", "(user)", tool, "Next: "] {
+            assert!(text.contains(part), "{tool}: {part}\n{text}");
+        }
+        for key in ["tool", "attempts", "errors", "suggestion", "class", "reason", "next"] {
+            assert!(!report[key].is_null(), "{tool}: {key}\n{report}");
+        }
+        assert!(!text.contains("WrittenItem"), "{text}");
+    }
+}
+
+#[test]
+fn what_a_client_cannot_answer_is_a_failure_in_words() {
+    let tools = Tools::new("gateway-ask-nobody", &["modern"]);
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    let result = client.call("ask", json!({}));
+    let (text, report) = (result["content"][0]["text"].as_str().unwrap(), &result["structuredContent"]);
+    assert_eq!((&result["isError"], &report["reason"]), (&json!(true), &json!("invalid_usage")), "{result}");
+    for part in ["which one?", "fake__ask", "invalid_usage", "Next: "] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
 }
 
 #[test]
@@ -462,6 +514,15 @@ fn advice_is_that_of_the_tools_kind_and_remembers_earlier_failures() {
         gone["structuredContent"]["suggestion"].as_str().unwrap().contains("backstop call --confirm"),
         "{gone}"
     );
+}
+
+#[test]
+fn advice_remembers_what_failed_in_earlier_commands() {
+    let tools = Tools::with("calls-advice", &[], "category = \"browser\"");
+    let click = || tools.run(&["call", "fake__click", "{}"]).go().code(1).stderr();
+    assert!(!click().contains("hover"));
+    let again = click();
+    assert!(again.contains("hover over it"), "{again}");
 }
 
 #[test]

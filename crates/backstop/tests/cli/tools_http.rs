@@ -277,6 +277,28 @@ fn a_gateway_is_an_upstream_of_another() {
 }
 
 #[test]
+fn a_gateway_that_is_its_own_upstream_does_not_ask_itself_for_ever() {
+    let tools = Tools::new("http-circle", &[]);
+    let served = Served::start(&tools, "127.0.0.1:0", &["--no-own-tools"], ("X", "x"));
+    let circle = format!("[mcp.circle]\nurl = \"http://{}/mcp\"\n", served.address);
+    tools.project.file("backstop.toml", tools.settings(&[], &circle));
+    tools.run(&["trust"]).go().code(0);
+    let session = session(&served);
+    let list = || {
+        let body = json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/list", "params": {} });
+        let headers = [("mcp-session-id", session.as_str()), ("accept", "application/json")];
+        served.post(&headers, &body).1
+    };
+    let count = |listed: &str| listed.matches("\"name\":\"").count();
+    until("the settings are taken up, and its own tools are there", || count(&list()) > 10);
+    let listed = list();
+    assert!(!listed.contains("circle__"), "{listed}");
+    // Whoever calls it is told why.
+    let report = tools.run(&["call", "--json", "circle__circle__x", "{}"]).go().code(1).json();
+    assert_ne!(report["reason"], "timeout", "{report}");
+}
+
+#[test]
 fn what_a_server_over_http_says_by_itself_arrives() {
     let behind = Tools::new("http-says", &[]);
     let served = Served::start(&behind, "127.0.0.1:0", &["--no-own-tools"], ("X", "x"));

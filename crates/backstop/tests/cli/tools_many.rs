@@ -345,7 +345,8 @@ fn a_users_servers_and_codexs_move_too_and_init_offers_it() {
     std::fs::create_dir_all(tools.project.path().join(".codex")).unwrap();
     let claude = "{\"numStartups\": 3, \"mcpServers\": {\"mine\": {\"command\": \"true\"}}}";
     let codex = "model = \"m\" # mine\n\n[mcp_servers.near]\ncommand = \"true\"\n\n[tui]\ntheme = 1\n";
-    let project_codex = "[mcp_servers.here]\ncommand = \"true\"\n";
+    let project_codex = "[mcp_servers.here]\ncommand = \"true\"\nenabled_tools = [\"look\"]\n\
+                         disabled_tools = [\"drop\"]\ntool_timeout_sec = 90\nstartup_timeout_sec = 2.5\n";
     std::fs::write(home.join(".claude.json"), claude).unwrap();
     std::fs::write(home.join(".codex/config.toml"), codex).unwrap();
     tools.project.file(".codex/config.toml", project_codex);
@@ -361,7 +362,17 @@ fn a_users_servers_and_codexs_move_too_and_init_offers_it() {
     tools.run(&["init", "--mcp"]).go().code(0);
     let here = tools.project.read(".codex/config.toml");
     assert!(here.contains("[mcp_servers.backstop]") && !here.contains("here"), "{here}");
-    assert!(tools.project.read("backstop.toml").contains("[mcp.here]"));
+    let settings = tools.project.read("backstop.toml");
+    for line in [
+        "[mcp.here]",
+        "allow = [\"look\"]",
+        "deny = [\"drop\"]",
+        "timeout = \"90000ms\"",
+        "start_timeout = \"2500ms\"",
+    ] {
+        assert!(settings.contains(line), "{line}\n{settings}");
+    }
+    tools.run(&["config", "check"]).go().code(0);
     tools.run(&["init", "--mcp", "--remove"]).go().code(0);
     assert_eq!(tools.project.read(".codex/config.toml"), project_codex);
     // The user's.

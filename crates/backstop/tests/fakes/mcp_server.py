@@ -130,7 +130,7 @@ def call(request_id, params):
             time.sleep(float(os.environ.get("MCP_STEP", "0.01")))
         return text("done")
     if name in ("die", "lost"):
-        sys.stderr.write("fatal: it all ends here\n")
+        sys.stderr.write("loading the last page\nfatal: it all ends here\n")
         sys.stderr.flush()
         os._exit(7)
     if name == "die-once":

@@ -7,12 +7,14 @@ use super::{init, listen};
 use crate::error::{CliError, failed};
 use crate::{process, terminal};
 use backstop_config::LogFormat;
+use backstop_core::Name;
 use backstop_engine::Cancel;
 use backstop_runtime::Project;
 use backstop_tools::{ImportPlaces, Toolbox};
 use clap::{Args, Subcommand};
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// List, search and check the tools of MCP servers.
 ///
@@ -129,10 +131,32 @@ where
 
 /// Asks the servers whose tools are not known, and says in words what could not be used.
 pub(super) async fn make_known(toolbox: &Arc<Toolbox>, operation: &str) {
-    if let Some(notice) = toolbox.cache_notice(operation).filter(|_| !terminal::is_quiet()) {
+    say_cache(toolbox, operation, &toolbox.stale());
+    warn(toolbox.ask_unknown().await);
+}
+
+/// The same for calls of these tools: only their servers count. One that was never asked is asked
+/// by the call itself, within its time limit; all are asked where a name is of no server.
+pub(super) async fn make_known_for<'n>(
+    toolbox: &Arc<Toolbox>,
+    operation: &str,
+    tools: impl IntoIterator<Item = &'n str>,
+    limit: Option<Duration>,
+) {
+    let (stale, unlisted) = toolbox.servers_to_ask(tools);
+    say_cache(toolbox, operation, &stale);
+    warn(toolbox.ask_before_calls(unlisted, stale, limit).await);
+}
+
+/// Says where the lists of tools could not be read, or are old.
+pub(super) fn say_cache(toolbox: &Toolbox, operation: &str, stale: &[Name]) {
+    if let Some(notice) = toolbox.cache_notice(operation, stale).filter(|_| !terminal::is_quiet()) {
         terminal::say(&notice.terminal(terminal::stderr_style()));
     }
-    for (what, hint) in toolbox.ask_unknown().await {
+}
+
+fn warn(warnings: Vec<(String, Option<String>)>) {
+    for (what, hint) in warnings {
         terminal::warn(&what, hint.as_deref());
     }
 }
