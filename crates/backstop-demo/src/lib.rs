@@ -16,5 +16,5 @@ mod play;
 mod scratch;
 
 pub use error::DemoError;
-pub use play::{Stage, play_command, play_faults, play_plan};
+pub use play::{Stage, Warning, play_command, play_faults, play_plan};
 pub use scratch::{Scratch, Surroundings, demo_states};

@@ -35,9 +35,12 @@ impl Stage<'_> {
     }
 }
 
+/// What did not end well, and what to do about it.
+pub type Warning = (&'static str, String);
+
 /// Runs a plan in a process of its own, and shows what came of it. Gives its exit code, and where
 /// it did not end well a warning and what to do about it.
-pub fn play_plan(stage: &Stage<'_>) -> Result<(u8, Option<(&'static str, String)>), DemoError> {
+pub fn play_plan(stage: &Stage<'_>) -> Result<(u8, Option<Warning>), DemoError> {
     let scratch = stage.scratch;
     plan::prepare(scratch)?;
     if stage.json {

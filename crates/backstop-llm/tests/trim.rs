@@ -187,7 +187,7 @@ fn tools(api: Api, thinks: bool, results: &[usize], call: &mut u32, items: &mut 
                 .iter()
                 .zip(results)
                 .map(|(id, n)| json!({"type": "function_call_output", "call_id": id, "output": text(*n)}));
-            if results.len() % 2 == 0 {
+            if results.len().is_multiple_of(2) {
                 // Some clients write each result behind its call.
                 items.extend(calls.zip(outputs).flat_map(|(call, output)| [call, output]));
             } else {

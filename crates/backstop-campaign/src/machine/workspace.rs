@@ -181,11 +181,11 @@ fn words(cmd: &str) -> Vec<Word> {
                 word.get_or_insert_default().is_quoted = true;
             }
             (None, ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')') => {
-                if let Some(known) = word.take() {
-                    if !std::mem::take(&mut is_redirected) {
-                        all.push(Word { is_first, ..known });
-                        is_first = false;
-                    }
+                if let Some(known) = word.take()
+                    && !std::mem::take(&mut is_redirected)
+                {
+                    all.push(Word { is_first, ..known });
+                    is_first = false;
                 }
                 is_first |= matches!(c, '\n' | ';' | '&' | '|' | '(' | ')');
                 is_redirected |= matches!(c, '<' | '>');

@@ -366,7 +366,7 @@ impl Exchange {
             }
         }
         // What is compressed is not read; events are passed on where a stream was asked for.
-        let is_readable = !is_encoded(&accepted.headers) && !(self.call.streams && may_be_events(&bytes));
+        let is_readable = !(is_encoded(&accepted.headers) || self.call.streams && may_be_events(&bytes));
         if is_page || (is_readable && serde_json::from_slice::<IgnoredAny>(&bytes).is_err()) {
             // A page of a gateway or a login, half an answer or none: no answer of a model.
             let failed = self.refused(502, accepted.headers, bytes);

@@ -350,16 +350,14 @@ impl<'j> Trim<'j> {
 
     /// Shortens the oldest results in some items until they weigh less by `over` bytes.
     fn shorten(&mut self, which: &[bool], mut over: u64) {
-        for n in 0..self.document.items.len() {
+        for (n, _) in which.iter().enumerate().filter(|(_, is_wanted)| **is_wanted) {
             if over == 0 {
                 return;
             }
-            if which[n] {
-                let (shortened, saved) =
-                    self.change_item(n, |api, value| tool_results::shorten(api, value, over));
-                over = over.saturating_sub(saved);
-                self.report.results_shortened += shortened;
-            }
+            let (shortened, saved) =
+                self.change_item(n, |api, value| tool_results::shorten(api, value, over));
+            over = over.saturating_sub(saved);
+            self.report.results_shortened += shortened;
         }
     }
 

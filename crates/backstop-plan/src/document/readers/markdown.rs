@@ -441,12 +441,12 @@ fn remarks(text: &str) -> impl Iterator<Item = &str> {
 /// names nobody.
 fn waits_in(remark: &str) -> Option<&str> {
     let lower = remark.to_ascii_lowercase();
-    let begins = |word: &&str| {
-        let at = lower.find(*word)?;
+    let begins = |word: &str| {
+        let at = lower.find(word)?;
         let is_word = !lower[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
         is_word.then_some(at + word.len())
     };
-    let behind = &remark[WAITS.iter().find_map(|word| begins(&word))?..];
+    let behind = &remark[WAITS.iter().find_map(|word| begins(word))?..];
     let part = behind.split(';').next().unwrap_or(behind).trim_matches([' ', ':', '.', ',']);
     let first = part.split([',', '&']).next().unwrap_or(part);
     let is_name = first.split_whitespace().count() <= 3 && first.bytes().any(|byte| byte.is_ascii_digit());

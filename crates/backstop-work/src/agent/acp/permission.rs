@@ -203,7 +203,7 @@ impl Named {
         let is = |fields: &[&str]| fields.contains(&field);
         match value {
             Value::String(text) if is(COMMAND_FIELDS) => {
-                self.commands.push((folder.to_owned(), text.clone()))
+                self.commands.push((folder.to_owned(), text.clone()));
             }
             Value::Array(values)
                 if is(COMMAND_FIELDS) && field != "commands" && all_texts(values).is_some() =>

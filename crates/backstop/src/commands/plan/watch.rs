@@ -32,10 +32,11 @@ pub(super) fn watch(project: &Project, args: &PlanWatch) -> Result<u8, CliError>
                 PhaseNews::Began(attempt) => {
                     terminal::say(&format!("phase {}, attempt {attempt}\n", args.phase));
                 }
-                PhaseNews::Line(line) => match agent_words(&line).filter(|text| !text.is_empty()) {
-                    Some(text) => terminal::print(&format!("{text}\n"))?,
-                    None => {}
-                },
+                PhaseNews::Line(line) => {
+                    if let Some(text) = agent_words(&line).filter(|text| !text.is_empty()) {
+                        terminal::print(&format!("{text}\n"))?;
+                    }
+                }
                 PhaseNews::Waits if told_waiting => {}
                 PhaseNews::Waits => {
                     told_waiting = true;
