@@ -171,9 +171,8 @@ const PHRASES: &[(&str, Reason, &str)] = &[
         Reason::QuotaExhausted,
         "quota exceeded, quota * exceeded, over quota, exceeded * quota, mailbox full,
          insufficient credits, insufficient funds, insufficient balance, insufficient_quota,
-         payment required, upgrade your plan, billing, resource_limit_exceeded, limit exceeded,
-         limit reached, spending limit, out of credits, plan limit, monthly limit, space
-         exceeded, credit balance",
+         payment required, upgrade your plan, billing, resource_limit_exceeded, spending limit, out
+         of credits, plan limit, monthly limit, space exceeded, credit balance",
     ),
     (
         "grammar.says_resource",

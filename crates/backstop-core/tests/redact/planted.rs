@@ -529,7 +529,7 @@ pub(crate) const SHAPES: &[&str] = &[
     "secret access key: {b40}",
     "ENV API_TOKEN {a32}",
     "setenv API_TOKEN {a32}",
-    "set DB_PASSWORD {x12}",
+    "set DB_PASSWORD {a32}",
     // Other notations.
     "SET PASSWORD FOR 'bob'@'%' = PASSWORD('{p12}')",
     "bob:{p12}@tcp(db:3306)/app",

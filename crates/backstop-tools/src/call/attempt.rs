@@ -311,7 +311,8 @@ impl<'t> CallOperation<'t> {
         }
     }
 
-    /// Waits for what a call needs before it can be sent, within its time and until it is cancelled.
+    /// Waits for what a call needs before it can be sent, within its time and until it is
+    /// cancelled.
     async fn waited<T>(
         &self,
         upstream: &Upstream,

@@ -144,8 +144,8 @@ impl Gateway {
         }
     }
 
-    /// What the gateway can do. Clients of the modern era hear of changes by `subscriptions/listen`,
-    /// which is not passed on: they ask for lists as often as `ttlMs` says.
+    /// What the gateway can do. Clients of the modern era hear of changes by
+    /// `subscriptions/listen`, which is not passed on: they ask for lists as often as `ttlMs` says.
     fn capabilities(&self, era: Era) -> Value {
         let tools = match era {
             Era::Legacy => json!({ "listChanged": true }),

@@ -1,4 +1,5 @@
-//! Secrets in lists and objects below their name: `"passwords": ["…"]`, `"password": {"value": "…"}`.
+//! Secrets in lists and objects below their name: `"passwords": ["…"]`, `"password": {"value":
+//! "…"}`.
 
 use super::names::Word;
 use super::value::{is_generated, is_key_like, is_path, is_placeholder};

@@ -1,5 +1,6 @@
-//! Names and values in two fields: `{"name": "DB_PASSWORD", "value": "…"}`, `- name: DB_PASSWORD` and
-//! `value: …` below it, `<entry key="db.password">…`, `["x-api-key", "…"]`, the parts of a form.
+//! Names and values in two fields: `{"name": "DB_PASSWORD", "value": "…"}`, `- name: DB_PASSWORD`
+//! and `value: …` below it, `<entry key="db.password">…`, `["x-api-key", "…"]`, the parts of a
+//! form.
 
 use super::names::{Separator, Word};
 use super::value::{VALUE_BYTES_MAX, is_key_like};

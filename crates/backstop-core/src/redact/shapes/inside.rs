@@ -138,7 +138,9 @@ pub(super) fn find(text: &[u8], shape: Shape, start: usize, end: usize) -> Optio
             (head == 36 && before[start - 30] == b'_' && is_end).then(|| start - head..end)
         }
         Shape::Twitter => {
-            if before.last().is_some_and(|byte| is_key_byte(*byte) || *byte == b',') {
+            // A hyphen is in no picture, but in names of files.
+            let is_picture = |byte: &u8| (is_key_byte(*byte) && *byte != b'-') || *byte == b',';
+            if before.last().is_some_and(is_picture) {
                 return None;
             }
             let is_body = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'%';

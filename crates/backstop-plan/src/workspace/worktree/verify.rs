@@ -160,8 +160,8 @@ impl Worktrees<'_> {
         })
     }
 
-    /// The gates that a merge must pass: those of every phase, and those of a phase's own where that
-    /// phase is done.
+    /// The gates that a merge must pass: those of every phase, and those of a phase's own where
+    /// that phase is done.
     fn gates_of_a_merge(&self, to_come: &[usize]) -> Vec<(usize, Gate)> {
         let mut all: Vec<(usize, Gate)> = Vec::new();
         for (node, equipment) in self.runner.equipment.iter().enumerate() {

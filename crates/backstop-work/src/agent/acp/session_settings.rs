@@ -42,8 +42,8 @@ pub(super) fn requests(topic: &Topic, result: &Value, session: &str) -> Result<V
         Some(mode) if known.is_empty() || has(&mode.as_str()) => vec![mode],
         Some(mode) => return Err(no_such_mode(mode, &known)),
         None if !known.is_empty() => topic.modes.iter().chain(MODES).copied().find(has).into_iter().collect(),
-        // A loaded session may have lost its mode, and its answer names none: the agent itself knows
-        // which of these it has.
+        // A loaded session may have lost its mode, and its answer names none: the agent itself
+        // knows which of these it has.
         None if topic.session.is_some() && topic.modes.is_empty() => MODES.to_vec(),
         None if topic.session.is_some() => topic.modes.to_vec(),
         None => Vec::new(),

@@ -254,8 +254,8 @@ fn only_names(flag: &str) -> bool {
     flag_of_compiler || !is_short && !writes
 }
 
-/// The path that a word of a command is or has: `x`, `--out=x`, `-ox`, `of=x`, `@x`, `x:y`; with the
-/// option before it.
+/// The path that a word of a command is or has: `x`, `--out=x`, `-ox`, `of=x`, `@x`, `x:y`; with
+/// the option before it.
 fn path_in(word: &str) -> Option<(Option<&str>, &str)> {
     if let Some((scheme, rest)) = word.split_once("://") {
         return scheme.ends_with("file").then(|| (None, rest.strip_prefix("localhost").unwrap_or(rest)));
