@@ -4,8 +4,8 @@
 //! below it that lost its own, whatever its session and its environment are. We are no fit
 //! subreaper ourselves. We may have children that we did not start (a shell that starts a process
 //! substitution and then executes us has given us one), several commands may run beside each other,
-//! and what we adopt is nobody's when we are killed. So a command gets a subreaper of its own, which
-//! has no other children.
+//! and what we adopt is nobody's when we are killed. So a command gets a subreaper of its own,
+//! which has no other children.
 //!
 //! The reaper does nothing but wait and report: that the command was stopped, that it has ended,
 //! and whether anything of it is left. It ends when nothing is left. It outlives us if we are
