@@ -455,11 +455,11 @@ mod tests {
         let content = json!({
             "mcpServers": { "all": server("a"), "both": server("b") },
             "projects": {
-                "/work/here": { "mcpServers": { "own": server("c"), "both": server("d") } },
-                "/work/there": { "mcpServers": { "other": server("e") } },
+                "/src/here": { "mcpServers": { "own": server("c"), "both": server("d") } },
+                "/src/there": { "mcpServers": { "other": server("e") } },
             },
         });
-        let found = servers_in(Path::new("f"), &content, Path::new("/work/here"));
+        let found = servers_in(Path::new("f"), &content, Path::new("/src/here"));
         assert_eq!(found.servers.keys().map(Name::as_str).collect::<Vec<_>>(), ["all", "both", "own"]);
         let both: Name = "both".parse().unwrap();
         assert_eq!(found.servers[&both].command.as_deref(), Some("d"));
@@ -471,15 +471,15 @@ mod tests {
             ("${env:A}/x", "${A}/x"),
             ("Bearer {env:B}", "Bearer ${B}"),
             ("${C:-d} {e}", "${C:-d} {e}"),
-            ("${workspaceFolder}/x", "/work/here/x"),
+            ("${workspaceFolder}/x", "/src/here/x"),
         ] {
-            assert_eq!(with_variables(text, Path::new("/work/here")), want);
+            assert_eq!(with_variables(text, Path::new("/src/here")), want);
         }
     }
 
     #[test]
     fn each_program_has_its_own_words() {
-        let of = |content: Value| servers_in(Path::new("f"), &content, Path::new("/work/here"));
+        let of = |content: Value| servers_in(Path::new("f"), &content, Path::new("/src/here"));
         let claude = of(json!({ "mcpServers": {
             "GitHub Tools": { "command": "npx", "args": ["-y", "x"], "env": { "T": "${T}" } },
             "remote": { "type": "http", "url": "https://x/mcp", "headers": { "A": "b" } },

@@ -1,7 +1,7 @@
 //! How a plan was understood, for a dry run.
 
 use super::waves;
-use crate::document::{Phase, Plan, Status};
+use crate::document::{By, Phase, Plan, Status};
 use crate::record::RunRecord;
 use crate::workspace::{Equipment, Worker};
 use backstop_config::PlanSettings;
@@ -53,7 +53,7 @@ pub fn reading(plan: &Plan, equipment: &[Equipment], done: &[bool], settings: &P
         by: SafeText::new(plan.by.name()),
         tasks: plan.items,
         groups: plan.groups,
-        done: done.iter().filter(|done| **done).count(),
+        done: count_done(plan, done),
         waves: waves(plan, &|at| done[at], settings.parallel == "auto"),
         checks,
         unestimated: unestimated.count(),
@@ -64,4 +64,17 @@ pub fn reading(plan: &Plan, equipment: &[Equipment], done: &[bool], settings: &P
             .map(|part| SafeText::new(format!("line {}: {}", part.line, part.text)))
             .collect(),
     }
+}
+
+/// How much of a plan is done: phases, or their tasks where several tasks are a phase.
+fn count_done(plan: &Plan, done: &[bool]) -> usize {
+    let phases = plan.phases.iter().zip(done);
+    if plan.by == By::Task || plan.items == plan.groups {
+        return phases.filter(|(_, done)| **done).count();
+    }
+    let of_phase = |(phase, is_done): (&Phase, &bool)| match phase.tasks.is_empty() {
+        true => usize::from(*is_done),
+        false => phase.tasks.iter().filter(|task| task.depth == 0 && (*is_done || task.done)).count(),
+    };
+    phases.map(of_phase).sum()
 }

@@ -34,6 +34,9 @@ fn a_dry_run_says_what_was_understood_and_what_was_passed_over() {
     );
     let json = project.run(&["run", "tasks.md", "--dry-run", "--agent", AGENT, "--json"]).go().code(0).json();
     assert_eq!(json["reading"]["done"], 1);
+    let by_phase =
+        project.run(&["run", "tasks.md", "--dry-run", "--by", "phase", "--agent", AGENT]).go().code(0);
+    has(&by_phase.stdout(), &["5 tasks in 2 phases · run by phase · 1 done"]);
     assert_eq!(json["reading"]["waves"][1]["side_by_side"], true);
     let by = project.run(&["run", "tasks.md", "--dry-run", "--agent", AGENT, "--by", "phase"]).go().code(0);
     has(&by.stdout(), &["wave 1 1 2 in order"]);
