@@ -7,6 +7,7 @@
 use super::answer::{GitOutput, has, locked};
 use super::child::{self, Bounds, ChildResult};
 use super::interrupt::Interrupt;
+use super::lasting::LastingAnswers;
 use super::{GitError, filters};
 use backstop_exec::{Spec, StartError};
 use std::ffi::{OsStr, OsString};
@@ -73,6 +74,8 @@ pub struct Settings {
     /// Filters that are switched off, because their program is missing. None until it was looked
     /// for them.
     pub missing_filters: Option<Vec<String>>,
+    /// What git has answered that cannot change.
+    pub lasting: LastingAnswers,
 }
 
 impl Default for Settings {
@@ -86,6 +89,7 @@ impl Default for Settings {
             lock_pause: LOCK_PAUSE,
             interrupt: Interrupt::default(),
             missing_filters: None,
+            lasting: LastingAnswers::default(),
         }
     }
 }
@@ -101,6 +105,7 @@ impl Settings {
             stdin: None,
             hooks: false,
             read: false,
+            lasting: false,
         }
     }
 }
@@ -116,6 +121,7 @@ pub(crate) struct Call<'a> {
     stdin: Option<Vec<u8>>,
     hooks: bool,
     read: bool,
+    lasting: bool,
 }
 
 impl Call<'_> {
@@ -167,8 +173,27 @@ impl Call<'_> {
         self
     }
 
+    /// It only reads, and names nothing but objects, by their full names: the answer never changes,
+    /// and git is asked once.
+    pub(crate) fn lasting(mut self) -> Self {
+        self.lasting = true;
+        self.read_only()
+    }
+
     /// Runs it. Whatever the exit code is, it is an answer.
     pub(crate) fn answer(&self) -> Result<GitOutput, GitError> {
+        if !self.lasting {
+            return self.new_answer();
+        }
+        if let Some(known) = self.settings.lasting.get(&self.args) {
+            return Ok(known);
+        }
+        let answer = self.new_answer()?;
+        self.settings.lasting.keep(&self.args, &answer);
+        Ok(answer)
+    }
+
+    fn new_answer(&self) -> Result<GitOutput, GitError> {
         let mut tries = self.settings.lock_tries.max(1);
         loop {
             let answer = self.once()?;

@@ -107,7 +107,7 @@ impl Repo {
 
     pub(crate) fn steps(&self, from: &Sha, to: &Sha) -> Result<Vec<Step>, GitError> {
         let call = self.call().args(["diff-tree", "-r", "-z", "--raw", "--no-renames"]).arg(from).arg(to);
-        self.raw_steps(call.arg("--").read_only())
+        self.raw_steps(call.arg("--").lasting())
     }
 
     /// Runs a git that prints changes in their raw form, and reads it.

@@ -2,6 +2,7 @@
 //!
 //! [`Repo::find`] looks from a folder upwards, as git does. Nothing here changes anything.
 
+use super::answer::path_of;
 use super::call::{Call, Settings};
 use super::{GitError, Interrupt, Sha, filters, version};
 use std::os::unix::fs::FileTypeExt;
@@ -102,9 +103,17 @@ impl Repo {
             _ => return Err(answer.odd()),
         }
         let absolute = "--path-format=absolute";
-        let root = call().args([absolute, "--show-toplevel"]).done()?.path();
-        let git_dir = call().args([absolute, "--git-dir"]).done()?.path();
-        let common_dir = call().args([absolute, "--git-common-dir"]).done()?.path();
+        let wanted = ["--show-toplevel", "--git-dir", "--git-common-dir"];
+        let all = call().arg(absolute).args(wanted).done()?;
+        let lines: Vec<&[u8]> = all.line().split(|byte| *byte == b'\n').collect();
+        let [root, git_dir, common_dir] = match lines.as_slice() {
+            [root, git_dir, common_dir] => [root, git_dir, common_dir].map(|line| path_of(line)),
+            // A line end is part of one of them.
+            _ => {
+                let one = |wanted: &str| Ok(call().args([absolute, wanted]).done()?.path());
+                [one(wanted[0])?, one(wanted[1])?, one(wanted[2])?]
+            }
+        };
         readable(&root)?;
         if settings.missing_filters.is_none() {
             settings.missing_filters = Some(filters::missing(&settings, &root)?);
@@ -145,8 +154,11 @@ impl Repo {
 
     /// Whether one commit is another's ancestor, or the same.
     pub fn contains(&self, descendant: &Sha, ancestor: &Sha) -> Result<bool, GitError> {
-        let answer =
-            self.call().args(["merge-base", "--is-ancestor"]).arg(ancestor).arg(descendant).answer()?;
+        if descendant == ancestor {
+            return Ok(true);
+        }
+        let call = self.call().args(["merge-base", "--is-ancestor"]).arg(ancestor).arg(descendant);
+        let answer = call.lasting().answer()?;
         match answer.code {
             0 => Ok(true),
             1 => Ok(false),
@@ -156,7 +168,8 @@ impl Repo {
 
     /// The tree of a commit.
     pub fn tree_of(&self, commit: &Sha) -> Result<Sha, GitError> {
-        self.call().args(["rev-parse", "--verify", "-q"]).arg(format!("{commit}^{{tree}}")).done()?.sha()
+        let call = self.call().args(["rev-parse", "--verify", "-q"]).arg(format!("{commit}^{{tree}}"));
+        call.lasting().done()?.sha()
     }
 
     /// A git in the user's working tree.
@@ -174,13 +187,38 @@ pub(crate) fn head_sha(settings: &Settings, folder: &Path) -> Result<Option<Sha>
 
 /// What is checked out in a folder.
 pub(crate) fn head(settings: &Settings, folder: &Path, git_dir: &Path) -> Result<Head, GitError> {
-    let symbolic = settings.call(folder).args(["symbolic-ref", "-q", "HEAD"]).read_only().answer()?;
-    let branch = match symbolic.code {
-        0 => Some(symbolic.text()?.to_owned()),
-        1 => None,
-        _ => return Err(symbolic.failed()),
-    };
+    let branch = branch(settings, folder, git_dir)?;
     Ok(Head { sha: head_sha(settings, folder)?, branch, underway: underway(settings, folder, git_dir)? })
+}
+
+/// Whether a working tree keeps its refs in tables. Elsewhere `HEAD` and its like are files, and
+/// reading one costs no process.
+fn has_ref_tables(git_dir: &Path) -> bool {
+    git_dir.join("reftable").exists()
+}
+
+/// The branch that is checked out, whether it has a commit or not.
+pub(crate) fn branch(settings: &Settings, folder: &Path, git_dir: &Path) -> Result<Option<String>, GitError> {
+    let file = git_dir.join("HEAD");
+    if !has_ref_tables(git_dir)
+        && file.symlink_metadata().is_ok_and(|found| found.is_file())
+        && let Ok(text) = std::fs::read_to_string(file)
+    {
+        if let Some(name) = text.strip_prefix("ref:").map(str::trim)
+            && name.starts_with("refs/")
+        {
+            return Ok(Some(name.to_owned()));
+        }
+        if text.trim_end().parse::<Sha>().is_ok() {
+            return Ok(None);
+        }
+    }
+    let symbolic = settings.call(folder).args(["symbolic-ref", "-q", "HEAD"]).read_only().answer()?;
+    match symbolic.code {
+        0 => Ok(Some(symbolic.text()?.to_owned())),
+        1 => Ok(None),
+        _ => Err(symbolic.failed()),
+    }
 }
 
 fn underway(settings: &Settings, folder: &Path, git_dir: &Path) -> Result<Option<Underway>, GitError> {
@@ -194,10 +232,10 @@ fn underway(settings: &Settings, folder: &Path, git_dir: &Path) -> Result<Option
     if there("MERGE_HEAD") {
         return Ok(Some(Underway::Merge));
     }
-    // These are refs, and need not be files.
+    let in_tables = has_ref_tables(git_dir);
     for (name, what) in [("CHERRY_PICK_HEAD", Underway::CherryPick), ("REVERT_HEAD", Underway::Revert)] {
-        let call = settings.call(folder).args(["rev-parse", "--verify", "-q", name]).read_only();
-        if call.answer()?.code == 0 {
+        let call = || settings.call(folder).args(["rev-parse", "--verify", "-q", name]).read_only();
+        if there(name) || (in_tables && call().answer()?.code == 0) {
             return Ok(Some(what));
         }
     }

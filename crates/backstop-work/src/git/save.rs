@@ -6,7 +6,7 @@
 
 use super::changes::{Changed, Entry};
 use super::state::State;
-use super::{GitError, Repo, Sha, Slot};
+use super::{GitError, Repo, Sha, Slot, repo};
 use backstop_core::SafeText;
 use std::path::PathBuf;
 
@@ -114,10 +114,10 @@ impl Slot {
 
     /// Commits that are in no other branch or tag, and not in the base.
     fn own_commits(&self, base: &Sha, head: &Sha) -> Result<Vec<OwnCommit>, GitError> {
-        let branch = self.call().args(["symbolic-ref", "-q", "HEAD"]).read_only().answer()?;
+        let branch = repo::branch(&self.repo.settings, &self.path, &self.git_dir)?;
         let call = self.call().args(["rev-list", "--no-commit-header", "--format=%H %s", "--encoding=UTF-8"]);
         let mut call = call.arg(format!("--max-count={OWN_COMMITS_MAX}")).arg(head).arg("--not").arg(base);
-        if let Some(name) = branch.text().ok().and_then(|name| name.strip_prefix("refs/heads/")) {
+        if let Some(name) = branch.as_deref().and_then(|name| name.strip_prefix("refs/heads/")) {
             call = call.arg(format!("--exclude={name}"));
         }
         let answer = call.args(["--branches", "--remotes", "--tags", "--"]).read_only().done()?;
@@ -131,6 +131,6 @@ impl Slot {
 }
 
 pub(crate) fn parents_of(repo: &Repo, commit: &Sha) -> Result<Vec<Sha>, GitError> {
-    let answer = repo.call().args(["rev-parse"]).arg(format!("{commit}^@")).read_only().done()?;
+    let answer = repo.call().args(["rev-parse"]).arg(format!("{commit}^@")).lasting().done()?;
     answer.text()?.lines().map(|line| line.parse().map_err(|_| answer.odd())).collect()
 }

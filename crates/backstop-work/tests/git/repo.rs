@@ -21,7 +21,22 @@ fn a_repository_is_found_from_anywhere_in_it_and_nowhere_else() {
 
 #[test]
 fn what_is_checked_out_is_told() {
+    what_is_checked_out(&World::unborn());
+}
+
+/// Where refs are in tables, `HEAD` and its like are no files.
+#[test]
+fn what_is_checked_out_is_told_where_refs_are_in_tables() {
     let world = World::unborn();
+    let migrated = world.try_git(&world.root, &["refs", "migrate", "--ref-format=reftable"]);
+    if !migrated.status.success() {
+        println!("this git has no tables of refs");
+        return;
+    }
+    what_is_checked_out(&world);
+}
+
+fn what_is_checked_out(world: &World) {
     let head = world.repo().head().unwrap();
     assert_eq!((head.sha, head.branch.as_deref(), head.underway), (None, Some("refs/heads/main"), None));
     world.write("a", "1\n");
@@ -151,6 +166,37 @@ fn eight_threads_on_one_ref_lose_no_move() {
         }
     });
     assert_eq!(world.git(&["rev-list", "--count", "refs/backstop/r-0001/tip"]), "9");
+}
+
+#[test]
+fn git_is_asked_once_what_never_changes() {
+    let world = World::new();
+    let first = world.repo().head().unwrap().sha.unwrap();
+    world.write("a.txt", "other\n");
+    let second = world.commit("second");
+    let calls = world.top.join("calls");
+    let program = world.top.join("counting git");
+    write(&program, format!("#!/bin/sh\necho . >> '{}'\nexec git \"$@\"\n", calls.display()));
+    executable(&program);
+    let repo = Repo::find_with(&world.root, Settings { program, ..world.settings() }).unwrap().unwrap();
+    let counted = |what: &dyn Fn()| {
+        let _ = std::fs::remove_file(&calls);
+        what();
+        std::fs::read_to_string(&calls).unwrap_or_default().lines().count()
+    };
+    let ask = || {
+        assert_eq!(repo.changed_paths(&first, &second).unwrap().len(), 1);
+        assert!(repo.contains(&second, &first).unwrap() && !repo.contains(&first, &second).unwrap());
+        assert!(repo.contains(&first, &first).unwrap());
+        repo.tree_of(&second).unwrap();
+    };
+    assert_eq!(counted(&ask), 4);
+    assert_eq!(counted(&ask), 0, "the answers are known");
+    // What can change is asked each time, with as few processes as it takes.
+    assert_eq!(counted(&|| assert_eq!(repo.head().unwrap().sha, Some(second.clone()))), 1);
+    world.write("a.txt", "third\n");
+    let third = world.commit("third");
+    assert_eq!(repo.head().unwrap().sha, Some(third));
 }
 
 #[test]
