@@ -237,9 +237,10 @@ const TERMINAL_ROWS: &[(&str, &[Does])] = &[
         &[],
     ),
     (
-        // The signal of the real terminal may come before the size: another one follows it.
-        "@ bash -c 'exec 3<&1; trap \"case \\$(stty size <&3) in *132) exit 7;; esac\" WINCH; echo ready; \
-         while :; do sleep 0.02; done'; echo $?",
+        // The signal of the real terminal may come before the size, and a bash whose trap runs
+        // does not hear the one that follows.
+        "@ bash -c 'exec 3<&1; trap seen=1 WINCH; echo ready; while :; do sleep 0.02; \
+         case $seen$(stty size <&3) in 1*132) exit 7;; esac; done'; echo $?",
         &[Sees("ready"), Widens(132)],
     ),
     ("NEEDS more: seq 500 > long; @ more long", &[Sees("--More--"), Types(" "), Sees("\n45"), Types("q")]),
