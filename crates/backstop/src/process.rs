@@ -292,7 +292,7 @@ fn clock_jump() -> i64 {
 
 /// A number that nobody else has: what run ids are made of.
 pub(crate) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+    getrandom::u64().unwrap_or_else(|_| RandomState::new().build_hasher().finish())
 }
 
 /// Whether a program is found on the PATH.
