@@ -91,12 +91,13 @@ fn regex(signature: &str) -> Option<String> {
     varies.then_some(out)
 }
 
-/// A near miss: a text that begins like the literal and does not contain it.
+/// A near miss: a text that does not contain the literal, and begins like it where it can.
 fn near_miss(literal: &str) -> String {
-    match literal.rsplit_once(' ').filter(|(before, _)| !before.trim().is_empty()) {
-        Some((before, _)) => format!("{before} something else"),
-        None => "something else".to_owned(),
-    }
+    let start = literal.rsplit_once(' ').map(|(start, _)| start).filter(|start| !start.trim().is_empty());
+    let texts = [start.map(|start| format!("{start} something else")), Some("something else".to_owned())];
+    let misses = |text: &String| !text.to_lowercase().contains(&literal.to_lowercase());
+    // The last one is shorter than any literal.
+    texts.into_iter().flatten().find(misses).unwrap_or_else(|| "42".to_owned())
 }
 
 /// The pieces of a signature: constant text, and placeholders.

@@ -66,6 +66,8 @@ mod tests {
             "E_FLUX (7): capacitor [offline] {a|b} ^$ \\d+ *",
             "na\u{ef}ve caf\u{e9} \u{fc}berlief: 7 St\u{fc}ck",
             "two  spaces   between 7 words",
+            "aa s",
+            "Something else",
         ];
         assert_eq!(rules_of(examples), Ok(examples.len()));
     }
