@@ -320,8 +320,7 @@ fn deferred_work_that_many_run_at_once_runs_once() {
         codes.push(output.status.code());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         // Who comes when it is done finds nothing to run.
-        let named =
-            said.contains("is being run by process") || said.contains("there is no deferred work d-1");
+        let named = said.contains("d-1 is being run by ") || said.contains("there is no deferred work d-1");
         assert_eq!(named, output.status.code() != Some(0), "{said}");
     }
     assert_eq!(codes.iter().filter(|code| **code == Some(0)).count(), 1, "{codes:?}");

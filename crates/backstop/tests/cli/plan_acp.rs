@@ -4,7 +4,7 @@
 
 use crate::harness::{Project, root, until};
 use crate::plan_text::{PlanText, events, has, place, reasons, run};
-use crate::simulated::Simulated;
+use crate::simulated::{Simulated, under_simulated_time};
 use serde_json::Value;
 
 /// A project whose agent is the scripted one, doing `what`. It is named in the settings.
@@ -94,7 +94,7 @@ fn what_an_agent_says_is_no_result() {
 #[test]
 fn work_that_was_cut_off_goes_on_in_its_session_by_id() {
     let project = project("resumed", "");
-    run(&project, &["--commit", "auto"]).go().code(0);
+    under_simulated_time(&project, run(&project, &["--commit", "auto"])).go().code(0);
     let messages = received(&project);
     let loads: Vec<&Value> = messages.iter().filter(|message| message["method"] == "session/load").collect();
     assert_eq!((loads.len(), &loads[0]["params"]["sessionId"]), (1, &Value::from("s-1")));
@@ -107,7 +107,7 @@ fn work_that_was_cut_off_goes_on_in_its_session_by_id() {
 fn a_session_whose_load_answers_nothing_gets_its_mode_again() {
     for mode in ["", "mode = 'acceptEdits'\n"] {
         let project = project_of("null-load", "", mode);
-        run(&project, &["--commit", "auto"]).go().code(0);
+        under_simulated_time(&project, run(&project, &["--commit", "auto"])).go().code(0);
         let messages = received(&project);
         let load = messages.iter().position(|message| message["method"] == "session/load").unwrap();
         let next = &messages[load + 1];

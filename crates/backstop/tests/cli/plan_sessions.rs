@@ -4,6 +4,7 @@
 
 use crate::harness::{Project, until};
 use crate::plan_text::{PlanText, events, has, place, reasons, run, signal};
+use crate::simulated::under_simulated_time;
 use std::os::unix::fs::PermissionsExt;
 
 /// What every stub can call. Each call notes the words of its command line that name a session.
@@ -97,7 +98,7 @@ fn work_that_was_cut_off_goes_on_in_its_session_with_its_files() {
             ending(agent, 10, 1)
         );
         let (project, path) = project("cut-off", agent, "", &script);
-        run(&project, &["--commit", "auto"]).env("PATH", &path).go().code(0);
+        under_simulated_time(&project, run(&project, &["--commit", "auto"])).env("PATH", &path).go().code(0);
         assert_eq!(ran(&project), ["1 1 new", "1 2 s-1"], "{agent}");
         assert_eq!(place(&project, "found"), "half\n", "{agent}");
         has(&place(&project, "prompt"), &["# Phase 1, continued", "was cut off"]);
@@ -159,7 +160,8 @@ fn a_session_that_the_agent_does_not_know_any_more_uses_up_no_chance() {
             ending(agent, 10, 1)
         );
         let (project, path) = project("gone", agent, "", &script);
-        let done = run(&project, &["--commit", "auto"]).env("PATH", &path).go().code(0);
+        let run = under_simulated_time(&project, run(&project, &["--commit", "auto"]));
+        let done = run.env("PATH", &path).go().code(0);
         assert_eq!(ran(&project), ["1 1 new", "1 2 s-1", "1 2 new"], "{agent}");
         has(&done.stderr(), &["knows no session s-1 any more"]);
         assert_eq!(reasons(&project), ["network_transient"], "{agent}");

@@ -131,6 +131,12 @@ pub(crate) fn cut_off(agent: &str) -> &'static str {
     }
 }
 
+/// A command whose waits pass in a moment, where nothing else runs meanwhile.
+pub(crate) fn under_simulated_time(project: &Project, run: Run) -> Run {
+    let clock = project.beside("clock").display().to_string();
+    run.env("BACKSTOP_CLOCK_FILE", &clock).env("CLOCK", &clock)
+}
+
 /// A project with a plan, scripts for agents, and time that is simulated.
 pub(crate) struct Simulated {
     pub(crate) project: Project,
@@ -164,8 +170,7 @@ impl Simulated {
 
     /// Any command, under simulated time.
     pub(crate) fn within(&self, run: Run) -> Run {
-        let clock = self.project.beside("clock").display().to_string();
-        run.env("PATH", &self.path).env("BACKSTOP_CLOCK_FILE", &clock).env("CLOCK", &clock)
+        under_simulated_time(&self.project, run).env("PATH", &self.path)
     }
 
     /// `backstop run plan.md FLAGS`.
