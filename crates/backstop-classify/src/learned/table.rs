@@ -208,9 +208,14 @@ impl<'b> Cursor<'b> {
         if number.is_finite() { Ok(number) } else { Err(BadTable) }
     }
 
-    fn text(&mut self) -> Result<&'b str, BadTable> {
+    /// The bytes of a text. Looking for one text among many needs no more of the others.
+    fn text_bytes(&mut self) -> Result<&'b [u8], BadTable> {
         let count = self.byte()?;
-        std::str::from_utf8(self.take(count.into())?).map_err(|_| BadTable)
+        self.take(count.into())
+    }
+
+    fn text(&mut self) -> Result<&'b str, BadTable> {
+        std::str::from_utf8(self.text_bytes()?).map_err(|_| BadTable)
     }
 }
 
@@ -237,14 +242,14 @@ impl Table {
         cursor.take(STEPS)?;
         let shares = cursor.at;
         for _ in 0..cursor.short()? {
-            cursor.text()?;
+            cursor.text_bytes()?;
             cursor.byte()?;
         }
         let examples = cursor.at;
         for _ in 0..cursor.short()? {
             cursor.take(1 + SKETCH_BYTES)?;
-            cursor.text()?;
-            cursor.text()?;
+            cursor.text_bytes()?;
+            cursor.text_bytes()?;
         }
         if cursor.at != bytes.len() {
             return Err(BadTable);
@@ -266,9 +271,9 @@ impl Table {
     pub fn share(&self, name: &str) -> Option<u8> {
         let mut cursor = Cursor { bytes: &self.bytes, at: self.shares };
         for _ in 0..cursor.short().ok()? {
-            let known = cursor.text().ok()?;
+            let known = cursor.text_bytes().ok()?;
             let share = cursor.byte().ok()?;
-            if known == name {
+            if known == name.as_bytes() {
                 return Some(share);
             }
         }

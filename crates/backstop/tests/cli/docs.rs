@@ -398,14 +398,14 @@ fn the_readme_shows_what_the_program_prints() {
     assert!(readme.contains(&jest), "the README's example is not what the program prints:\n{jest}");
 }
 
-/// The Rust files below a folder, in one text.
-fn sources(folder: &Path, text: &mut String) {
+/// The Rust files below a folder, with their texts.
+fn source_files(folder: &Path, files: &mut Vec<(String, String)>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
-            sources(&path, text);
+            source_files(&path, files);
         } else if path.extension().is_some_and(|end| end == "rs") {
-            text.push_str(&std::fs::read_to_string(&path).unwrap());
+            files.push((path.display().to_string(), std::fs::read_to_string(&path).unwrap()));
         }
     }
 }
@@ -421,8 +421,9 @@ fn names_in(text: &str, words_min: usize) -> Vec<&str> {
 
 #[test]
 fn every_test_that_the_documents_name_exists() {
-    let mut code = String::new();
-    sources(&root().join("crates"), &mut code);
+    let mut files = Vec::new();
+    source_files(&root().join("crates"), &mut files);
+    let code: String = files.into_iter().map(|(_, text)| text).collect();
     // A star stands for any words: the tests of that name are several.
     let is_there = |name: &str| {
         let (start, end) = name.split_once('*').unwrap_or((name, ""));
@@ -445,4 +446,38 @@ fn every_test_that_the_documents_name_exists() {
         let missing: Vec<&&str> = names.iter().filter(|name| !is_there(name)).collect();
         assert!(missing.is_empty(), "no test has these names: {missing:?}");
     }
+}
+
+/// What stands in the walks as `file.rs: name` is there.
+#[test]
+fn the_walks_of_the_architecture_page_name_what_exists() {
+    let mut files = Vec::new();
+    source_files(&root().join("crates"), &mut files);
+    let architecture = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, walks) = architecture.split_once("## A failure's way through the code").unwrap();
+    let (walks, _) = walks.split_once("## Invariants").unwrap();
+    let defines = |text: &str, name: &str| {
+        ["fn", "struct", "for"].iter().any(|word| {
+            let head = format!(" {word} {name}");
+            let ends_here =
+                |at: usize| !text[at + head.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            text.match_indices(&head).any(|(at, _)| ends_here(at))
+        })
+    };
+    let mut count = 0;
+    for step in walks.lines().flat_map(|line| line.split(" -> ")).flat_map(|step| step.split("; ")) {
+        let Some((before, after)) = step.split_once(".rs: ") else { continue };
+        let file = format!("/{}.rs", before.split_whitespace().last().unwrap());
+        let texts: Vec<&str> =
+            files.iter().filter(|(path, _)| path.ends_with(&file)).map(|(_, text)| text.as_str()).collect();
+        let names = after.split("  ").next().unwrap_or_default();
+        for name in names.split(", ").flat_map(|names| names.split("::")) {
+            assert!(
+                texts.iter().any(|text| defines(text, name.trim())),
+                "{step}: there is no {name} in {file}"
+            );
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count}");
 }
