@@ -80,6 +80,9 @@ fn a_new_session_gets_its_mode_and_then_the_prompt() {
         (prompt[0].0.as_str(), &prompt[0].1["prompt"][0]["text"]),
         ("session/prompt", &json!("Do it."))
     );
+    let thought =
+        r#"{"method":"session/update","params":{"update":{"sessionUpdate":"agent_thought_chunk"}}}"#;
+    assert_eq!(conversation.line(thought.as_bytes()), [Act::Answers]);
     sent(&mut conversation, &said("Done."));
     sent(
         &mut conversation,
