@@ -5,7 +5,7 @@ line, `said` reads the output.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass
@@ -25,6 +25,8 @@ class Agent:
     prepare: object
     argv: object
     said: object
+    # What its environment has instead where it uses a subscription; none: a variable that it must not have.
+    subscription: dict = field(default_factory=dict)
 
 
 def fake_key():
@@ -199,7 +201,9 @@ def qwen_said(lines):
 
 
 AGENTS = [
-    Agent("claude", claude_prepare, claude_argv, claude_said),
+    # It reads the windows of a subscription only where it is logged in to one.
+    Agent("claude", claude_prepare, claude_argv, claude_said,
+          {"ANTHROPIC_API_KEY": None, "CLAUDE_CODE_OAUTH_TOKEN": fake_key()}),
     Agent("codex", codex_prepare, codex_argv, codex_said),
     Agent("opencode", opencode_prepare, opencode_argv, opencode_said),
     Agent("gemini", gemini_prepare, gemini_argv, gemini_said),

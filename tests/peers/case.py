@@ -14,6 +14,8 @@ class Case:
     check: object = None
     agents: tuple = ("claude", "codex", "opencode")
     env: dict = field(default_factory=dict)
+    # Whether the agent uses a subscription, where it tells that from a key.
+    subscription: bool = False
     prepare: object = None
     kill: bool = False
     # How often it is run, one after the other, against the same script.

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 
 sys.dont_write_bytecode = True
 from agents import AGENTS  # noqa: E402
@@ -30,6 +31,10 @@ from world import Failed, World, fake_api, must  # noqa: E402
 SECONDS_MAX = 150
 # An agent that says nothing for so long is ended. Longer than any of them needs to start on a loaded machine.
 IDLE_SECONDS = 30
+# Who waits by itself and says nothing, not even to its log: it is let.
+SILENT = (("copilot", "acp", "limit ends"),)
+# How long the limit lasts that ends while a run waits for it: longer than an agent may be silent.
+LIMIT_SECONDS = 40
 ACP = {"claude": "acp:claude-agent-acp", "codex": "acp:codex-acp", "opencode": "acp:opencode acp", "gemini": "acp:gemini --acp",
        "copilot": "acp:copilot --acp", "qwen": "acp:qwen --acp"}
 FIND_RESULT = {"result": r"BACKSTOP_RESULT names, which is [^/\n]*(/[^\s`\"']+)(?![\s\S]*BACKSTOP_RESULT names)"}
@@ -48,19 +53,20 @@ FAILURES = {
 # agent, by, case: what it is called there instead, because of what the agent tells or hides.
 OTHERWISE = {
     # They tell when the limit ends.
+    ("claude", "plain", "usage limit"): "rate_limited with reset",
+    ("claude", "acp", "usage limit"): "rate_limited with reset",
     ("codex", "plain", "usage limit"): "rate_limited with reset",
     ("codex", "acp", "usage limit"): "rate_limited with reset",
     ("copilot", "plain", "usage limit"): "rate_limited with reset",
-    # It waits and says nothing, not even to its log: our clock ends it, and nobody knows more.
-    ("qwen", "plain", "usage limit"): "timeout",
-    ("qwen", "acp", "usage limit"): "timeout",
-    ("qwen", "plain", "overload"): "timeout",
-    ("qwen", "acp", "overload"): "timeout",
     # It begins its request anew without end and says nothing.
     ("opencode", "acp", "cut"): "timeout",
     # It takes what came before the cut for the whole answer: only the result is missing.
     ("gemini", "acp", "cut"): "parse_error",
 }
+
+
+# Cases of a subscription.
+SUBSCRIPTION = ("usage limit", "limit ends")
 
 
 class Try:
@@ -175,10 +181,22 @@ def killed(one):
     return f"{again}, same session"
 
 
+def limited(one):
+    """The limit of a subscription ends while the run waits for it: the agent goes on in its session."""
+    # Gemini loses a session that is loaded in the minute in which it was made.
+    if one.agent.name == "gemini" and one.by == "acp":
+        time.sleep((LIMIT_SECONDS - time.time()) % 60)
+    done = done_and_committed(one)
+    ids = {event["session_id"] for event in one.events("session.started")}
+    must(len(ids) == 1, f"it went on in another session: {ids}")
+    return f"{done}, same session" + (", waited for" if one.events("wait.started") else "")
+
+
 def cases():
     """name: steps, what is done and checked."""
     table = {"work": (CASES[0].steps, done_and_committed)}
     table |= {name: (steps, failure(name, usual)) for name, (steps, usual) in FAILURES.items()}
+    table["limit ends"] = ([CASES[0].steps[0], {"fail": "usage_limit", "seconds": LIMIT_SECONDS}, WRITE_RESULT, LAST_WORDS], limited)
     table["permission"] = ([{"run": f"printf %s '{CONTENT.strip()}' > hello.txt && echo >> hello.txt"}, WRITE_RESULT, LAST_WORDS],
                            done_and_committed)
     table["cancel"] = ([{"run": "tail -f /dev/null"}, LAST_WORDS], cancelled)
@@ -193,8 +211,9 @@ def try_one(agent, by, name, args):
         world = World(pathlib.Path(root).resolve())
         world.write("repo/PLAN.md", PLAN)
         with fake_api(world, steps):
-            env = environment(agent, CASES[0], world, args.bin)
-            env |= {"BACKSTOP_STATE_DIR": str(world.root / "state"), "BACKSTOP_PLAN_IDLE": f"{IDLE_SECONDS}s"}
+            env = environment(agent, replace(CASES[0], subscription=name in SUBSCRIPTION), world, args.bin)
+            idle = 3 * LIMIT_SECONDS if (agent.name, by, name) in SILENT else IDLE_SECONDS
+            env |= {"BACKSTOP_STATE_DIR": str(world.root / "state"), "BACKSTOP_PLAN_IDLE": f"{idle}s"}
             one = Try(agent, by, args, world, env)
             began = time.monotonic()
             try:

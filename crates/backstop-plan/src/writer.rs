@@ -7,7 +7,7 @@ use backstop_core::{ErrorKind, Fault, HintedError, RunId, SafeText};
 use backstop_exec::{Limits, Stop};
 use backstop_runtime::Project;
 use backstop_work::Log;
-use backstop_work::agent::{Agent, Attempt, QUESTION_SILENCE, Wanted, Work, attempt};
+use backstop_work::agent::{Agent, Attempt, Silences, Wanted, Work, attempt};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -148,7 +148,7 @@ fn write_plan(
             log: Log::to(std::io::sink()),
             redactor: &project.redactor,
             on_session: Arc::new(|_: &str| {}),
-            question_silence: QUESTION_SILENCE,
+            silences: Silences::default(),
             wanted: Wanted::Answer,
             iterations_max: None,
             allow_overage: false,

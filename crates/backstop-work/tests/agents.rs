@@ -7,8 +7,8 @@ use backstop_exec::tree::Process;
 use backstop_exec::{Limits, Stop};
 use backstop_work::agent::{
     Agent, Assignment, Attempt, AttemptError, Attempted, Claim, CommandLine, Continued, OnSession,
-    OutputDialect, ResultTrouble, RetryContext, TemplateOptions, Wanted, Work, attempt, from_template,
-    prompt, result_file,
+    OutputDialect, ResultTrouble, RetryContext, Silences, TemplateOptions, Wanted, Work, attempt,
+    from_template, prompt, result_file,
 };
 use std::io::Write;
 use std::path::Path;
@@ -129,7 +129,10 @@ impl Script {
             log: backstop_work::Log::to(self.log.clone()),
             redactor: &self.redactor,
             on_session: self.on_session(),
-            question_silence: Duration::from_millis(300),
+            silences: Silences {
+                question: Duration::from_millis(300),
+                own_retry: Duration::from_millis(400),
+            },
             wanted: Wanted::default(),
             iterations_max: None,
             allow_overage: false,
@@ -405,6 +408,24 @@ fn a_question_that_nobody_answers_ends_the_attempt_in_words() {
     assert_eq!(fault.reason, Reason::PermissionDenied);
     assert!(fault.suggested_action.raw().contains("--skip-git-repo-check"));
     assert!(Script::command("echo 'Continue? [y/N]'; sleep 1").run().fault.is_none());
+}
+
+#[test]
+fn an_agent_that_sleeps_after_a_failed_request_is_ended_and_one_that_goes_on_is_not() {
+    let limit = "echo 'message=\"stream error\" small=false error.error=\"AI_APICallError: \
+        This request would exceed your account rate limit.\"' >&2; ";
+    let asleep = Script::dialect(OutputDialect::OpencodeJsonl, &format!("{limit} sleep 1000")).run();
+    let fault = asleep.fault.unwrap();
+    assert_eq!((fault.reason, asleep.timed_out), (Reason::RateLimited, false));
+    let evidence = fault.evidence.iter().find(|evidence| evidence.rule == "agent.waited").unwrap();
+    assert!(evidence.text.raw().contains("waited in silence"), "{}", evidence.text);
+    // It goes on at once and then takes its time; and one of plain text is a script of somebody's.
+    let step = "echo '{\"type\":\"step_start\",\"sessionID\":\"s-1\",\"part\":{}}'";
+    let went_on = format!("{limit} {step}; sleep 1.2; echo '{OURS}' > \"$BACKSTOP_RESULT\"");
+    for (dialect, script) in [(OutputDialect::OpencodeJsonl, &went_on), (OutputDialect::Text, &went_on)] {
+        let attempted = Script::dialect(dialect, script).run();
+        assert!(attempted.fault.is_none(), "{dialect:?}: {:?}", attempted.fault);
+    }
 }
 
 #[test]

@@ -9,8 +9,8 @@ use backstop_core::SafeText;
 use backstop_exec::Limits;
 use backstop_runtime::host::{AgentSession, AttemptJob, Note};
 use backstop_work::agent::{
-    Assignment, Attempt, AttemptError, Attempted, Continued, OnSession, QUESTION_SILENCE, RetryContext,
-    Wanted, Work, ask_for_result, attempt, continuation, prompt,
+    Assignment, Attempt, AttemptError, Attempted, Continued, OnSession, RetryContext, Silences, Wanted, Work,
+    ask_for_result, attempt, continuation, prompt,
 };
 use backstop_work::{CommandLine, Log};
 use std::path::Path;
@@ -135,7 +135,7 @@ impl AttemptProcess<'_> {
                 log: Log::to(self.log.clone()),
                 redactor: &runner.redactor,
                 on_session,
-                question_silence: QUESTION_SILENCE,
+                silences: Silences::default(),
                 wanted: match runner.equipment[job.node].asked {
                     Some(_) => Wanted::Answer,
                     None => Wanted::Result,

@@ -10,9 +10,9 @@ use super::error::AttemptError;
 use super::iterations::Iterations;
 use super::judge::Case;
 use super::lines::LineStream;
-use super::own_retries::{LOG_LINE_BYTES_MAX, OwnRetries};
+use super::own_retries::{self, LOG_LINE_BYTES_MAX, OwnRetries};
 use super::places::{Places, read_written};
-use super::question::{Questions, SILENCE};
+use super::question::{self, Questions};
 use super::retry::RetryContext;
 use super::schema::RESULT_SCHEMA;
 use super::session::{Continued, OnSession, SessionSearch};
@@ -36,8 +36,21 @@ const COMMAND_CHARS_MAX: usize = 4 << 10;
 
 /// How much of the end of an agent's errors is looked through for the refusal of a session.
 const REFUSAL_BYTES_MAX: usize = 8 << 10;
-/// How long an agent is silent after a question before it is ended.
-pub const QUESTION_SILENCE: Duration = SILENCE;
+
+/// How long an agent may be silent after what it will not get over by itself, before it is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silences {
+    /// After a question that nobody will answer.
+    pub question: Duration,
+    /// After a failed request that it means to repeat: it sleeps until the end of a limit.
+    pub own_retry: Duration,
+}
+
+impl Default for Silences {
+    fn default() -> Self {
+        Self { question: question::SILENCE, own_retry: own_retries::SILENCE }
+    }
+}
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -94,8 +107,8 @@ pub struct Attempt<'a> {
     pub redactor: &'a Redactor,
     /// Is told the agent's session as soon as it is known.
     pub on_session: OnSession,
-    /// How long an agent is silent after a question before it is ended: [`QUESTION_SILENCE`].
-    pub question_silence: Duration,
+    /// How long an agent may be silent where it waits for something.
+    pub silences: Silences,
     /// What it is to come to.
     pub wanted: Wanted,
     /// How many turns with tools the agent has, where that is limited and its dialect shows them.
@@ -214,7 +227,10 @@ pub fn attempt(
     let mut told: Option<acp::Told> = None;
     let ended = std::thread::scope(|scope| {
         let watching = matches!(attempt.work, Work::Agent { .. });
-        let watching = watching.then(|| scope.spawn(|| questions.watch(stop, attempt.question_silence)));
+        if watching {
+            scope.spawn(|| questions.watch(stop, attempt.silences.question));
+            scope.spawn(|| own_retries.watch(stop, attempt.silences.own_retry));
+        }
         let ended = match &attempt.work {
             Work::Agent { agent, model, prompt, session } if agent.acp.is_some() => {
                 let request = acp::Request {
@@ -242,7 +258,7 @@ pub fn attempt(
             }
         };
         questions.over();
-        drop(watching);
+        own_retries.over();
         ended
     })?;
     let mut output = match &mut told {

@@ -282,6 +282,8 @@ pub const BUILTINS: &[Builtin] = &[
         env: &[
             ("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1"),
             ("QWEN_CODE_SYSTEM_DEFAULTS_PATH", "{settings_file}"),
+            // It says of no request that it was refused; the client that it uses does.
+            ("OPENAI_LOG", "info"),
         ],
         // It speaks to any of them: a guard of its own.
         provider: Some("qwen"),
@@ -299,7 +301,7 @@ pub const BUILTINS: &[Builtin] = &[
             tested: "0.24.4",
             install: "npm i -g @qwen-code/qwen-code",
             tells: &["sessions", "tokens", "denials"],
-            hides: "when a limit ends",
+            hides: "when a limit ends; it sleeps until then and tells only its client's log",
         },
     },
 ];

@@ -3,6 +3,7 @@
 use super::assignment::Task;
 use super::dialect::{AgentOutput, Failure, Report};
 use super::envelope::Envelope;
+use super::own_retries::EndedFor;
 use super::question::asked;
 use super::trouble::ResultTrouble;
 use crate::Claim;
@@ -42,8 +43,8 @@ pub(super) struct Case<'a> {
     /// The request of its model that failed last, where it has done nothing since but wait to
     /// repeat it.
     pub(super) own_retry: Option<Failure>,
-    /// The request that failed so often in the same way that it was ended for it.
-    pub(super) ended_for: Option<Failure>,
+    /// The failed request for which it was ended: it repeated it, or waited for that.
+    pub(super) ended_for: Option<EndedFor>,
     /// What its own exit codes mean.
     pub(super) exit_codes: &'static [(i32, Reason)],
 }
@@ -60,9 +61,8 @@ impl Case<'_> {
             fault.facts.retry_after_seconds = left.map(|left| left.as_secs_f64());
             return Some(fault);
         }
-        let repeated = self.ended_for.as_ref().filter(|_| self.ended.cause == Cause::Stopped);
-        if let Some(failure) = repeated {
-            return Some(self.repeated(failure));
+        if let Some(ended_for) = self.ended_for.as_ref().filter(|_| self.ended.cause == Cause::Stopped) {
+            return Some(self.ended_for(ended_for));
         }
         if self.ended.cause == Cause::Stopped {
             return self.ended.fault(self.classifier, self.command, self.at);
@@ -128,12 +128,11 @@ impl Case<'_> {
         Some(self.reported(failure)).filter(|fault| fault.reason != Reason::Unknown)
     }
 
-    /// What it repeated until it was ended for it.
-    fn repeated(&self, failure: &Failure) -> Fault {
+    /// What it repeated, or waited to repeat, until it was ended for it.
+    fn ended_for(&self, EndedFor { failure, rule, words }: &EndedFor) -> Fault {
         let mut fault = self.reported(failure);
-        let text =
-            SafeText::new("it repeated the same failed request and did nothing else; it was ended for that");
-        fault.evidence.push(Evidence { rule: "agent.repeated".to_owned(), line: None, text, stream: None });
+        let (rule, text) = ((*rule).to_owned(), SafeText::new(*words));
+        fault.evidence.push(Evidence { rule, line: None, text, stream: None });
         fault
     }
 

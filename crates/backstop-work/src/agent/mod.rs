@@ -74,7 +74,7 @@ pub use crate::{Claim, CommandLine};
 pub use acp::{KNOWN_ACP, KnownAcp, known_acp};
 pub use agent_error::AgentError;
 pub use assignment::{Assignment, GateToRun, Task};
-pub use attempt::{Attempt, Attempted, QUESTION_SILENCE, Wanted, Work, attempt};
+pub use attempt::{Attempt, Attempted, Silences, Wanted, Work, attempt};
 pub use builtin::{About, BUILTINS, Builtin, builtin, from_acp};
 pub use definition::{
     AcpOptions, Agent, OutputDialect, PLACEHOLDERS, PromptBy, Resume, TemplateOptions, from_template,

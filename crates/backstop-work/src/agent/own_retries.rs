@@ -4,16 +4,22 @@
 //! an agent has a setting it is turned down (`builtin.rs`). [`OwnRetries`] is for all others: it
 //! follows both streams and remembers what failed. An agent whose request has failed in the same
 //! way [`SAME_MAX`] times, and that has used no tool in between, is asked to end: the waiting is
-//! ours, which is recorded, shown and shared with everybody who uses the same provider. One that
-//! our clock ends while it waits in silence has failed of what it said last.
+//! ours, which is recorded, shown and shared with everybody who uses the same provider. So is one
+//! that is silent for [`SILENCE`] after a failure: it sleeps until the end of a limit that it does
+//! not tell. One that our clock ends while it waits in silence has failed of what it said last.
 
 use super::definition::OutputDialect;
 use super::dialect::{self, Failure};
+use backstop_core::Reason;
 use backstop_exec::Stop;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// How often the same request may fail in the same way.
 const SAME_MAX: u32 = 3;
+/// How long an agent may be silent after a failure. What agents wait by themselves between two
+/// attempts is at most 30 s; a model that answers at last may think for a while.
+pub(super) const SILENCE: Duration = Duration::from_secs(120);
 /// How much of a line of an agent's log is looked at, in bytes.
 pub(super) const LOG_LINE_BYTES_MAX: usize = 4 << 10;
 
@@ -22,12 +28,38 @@ const RETRYING: &[&str] = &["Retrying in ", "Retrying after ", "Retrying with ba
 /// How OpenCode's log says that a request of its model failed, and where it says of what.
 const OPENCODE_FAILED: &str = "message=\"stream error\"";
 const OPENCODE_ERROR: &str = "error.error=\"";
+/// How the OpenAI client that Qwen Code uses says in its log that a request failed, before and after
+/// what it was.
+const CLIENT_LOG: &str = "[log_";
+const CLIENT_FAILED: &[&str] = &[" failed with status ", "] connection failed", "] connection timed out"];
 /// What stands in such a line where the request was for a title, and not for the work.
 const OPENCODE_ASIDE: &str = " small=true ";
 
+/// For what an agent was asked to end.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct EndedFor {
+    /// The request that failed.
+    pub(super) failure: Failure,
+    /// What the agent did about it: the name and the words of the evidence.
+    pub(super) rule: &'static str,
+    pub(super) words: &'static str,
+}
+
+impl EndedFor {
+    pub(super) fn repeated(failure: Failure) -> Self {
+        let words = "it repeated the same failed request and did nothing else; it was ended for that";
+        Self { failure, rule: "agent.repeated", words }
+    }
+
+    fn waited(failure: Failure) -> Self {
+        let words = "it waited in silence to repeat a failed request; it was ended for that";
+        Self { failure, rule: "agent.waited", words }
+    }
+}
+
 /// The requests of one attempt that failed and were repeated. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct OwnRetries(Arc<Mutex<State>>);
+pub(super) struct OwnRetries(Arc<(Mutex<State>, Condvar)>);
 
 #[derive(Default)]
 struct State {
@@ -38,10 +70,13 @@ struct State {
     /// What has failed again and again since a tool was last used, and how often.
     same: String,
     times: u32,
-    /// The failure for which it was asked to end.
-    ended_for: Option<Failure>,
+    /// For what it was asked to end.
+    ended_for: Option<EndedFor>,
     /// Whether it may be asked to end.
     may_end: bool,
+    /// How often `last` was set or cleared.
+    changes: u64,
+    is_over: bool,
 }
 
 impl OwnRetries {
@@ -54,7 +89,36 @@ impl OwnRetries {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the agent once it is silent for so long after a failure. Blocking, until
+    /// [`OwnRetries::over`].
+    pub(super) fn watch(&self, stop: &Stop, silence: Duration) {
+        let mut state = self.state();
+        while !state.is_over {
+            let (before, is_waiting) = (state.changes, state.last.is_some() && state.may_end);
+            if !is_waiting {
+                state = self.0.1.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let waited = self.0.1.wait_timeout(state, silence);
+            let (next, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = next;
+            if timeout.timed_out() && state.changes == before && !state.is_over {
+                if let (None, Some(failure)) = (&state.ended_for, state.last.clone()) {
+                    state.ended_for = Some(EndedFor::waited(failure));
+                    stop.request();
+                }
+                return;
+            }
+        }
+    }
+
+    /// The agent has ended: nothing is watched any more.
+    pub(super) fn over(&self) {
+        self.state().is_over = true;
+        self.0.1.notify_all();
     }
 
     /// Takes a line of its log, which is its standard error. `stop` is requested once it is enough.
@@ -70,8 +134,18 @@ impl OwnRetries {
         let printed = || is_retry.then(|| Failure::from_words(format!("{line}\n{before}")));
         let answered =
             opencode_failure(&line).map(|words| Failure { is_answer: true, ..Failure::from_words(words) });
-        if let Some(failure) = answered.or_else(printed) {
-            state.failed(failure, &line, stop);
+        let (failure, words) = match client_failure(&line) {
+            // The line names the request anew each time.
+            Some(words) => {
+                let failure = Failure::from_words(words.to_owned());
+                let reason = failure.status.is_none().then_some(Reason::NetworkTransient);
+                (Some(Failure { reason, ..failure }), words)
+            }
+            None => (answered.or_else(printed), line.as_str()),
+        };
+        if let Some(failure) = failure {
+            state.failed(failure, words, stop);
+            self.0.1.notify_all();
         }
     }
 
@@ -79,24 +153,28 @@ impl OwnRetries {
     pub(super) fn event(&self, dialect: OutputDialect, line: &[u8], stop: &Stop) {
         if let Some(failure) = dialect::failed_request(dialect, line) {
             let kind = failure.text.clone();
-            return self.state().failed(failure, &kind, stop);
+            self.state().failed(failure, &kind, stop);
+            return self.0.1.notify_all();
         }
         if dialect::tool_turn(dialect, line).is_some() {
             self.tool_used();
-        } else if line.trim_ascii_start().starts_with(b"{\"") && !is_retry(line) {
+        } else if dialect::is_progress(dialect, line) {
             self.spoke();
+        } else if dialect == OutputDialect::QwenJson {
+            // Its client's log stands among the events.
+            self.log_line(line, stop);
         }
     }
 
     /// It said something: what failed last was got over.
     pub(super) fn spoke(&self) {
-        self.state().last = None;
+        self.state().got_over();
     }
 
     /// It used a tool: it works, and whatever fails now fails for the first time.
     pub(super) fn tool_used(&self) {
         let mut state = self.state();
-        state.last = None;
+        state.got_over();
         state.times = 0;
     }
 
@@ -105,8 +183,8 @@ impl OwnRetries {
         self.state().last.clone()
     }
 
-    /// The failure for which it was asked to end.
-    pub(super) fn ended_for(&self) -> Option<Failure> {
+    /// For what it was asked to end.
+    pub(super) fn ended_for(&self) -> Option<EndedFor> {
         self.state().ended_for.clone()
     }
 }
@@ -119,11 +197,25 @@ impl State {
         self.times = if self.times > 0 && self.same == same { self.times + 1 } else { 1 };
         self.same = same;
         if self.times == SAME_MAX && self.ended_for.is_none() && self.may_end {
-            self.ended_for = Some(failure.clone());
+            self.ended_for = Some(EndedFor::repeated(failure.clone()));
             stop.request();
         }
         self.last = Some(failure);
+        self.changes += 1;
     }
+
+    /// What failed last was got over. Who watches looks again once its time is over.
+    fn got_over(&mut self) {
+        self.changes += u64::from(self.last.take().is_some());
+    }
+}
+
+/// What a line of an OpenAI client's log says that a request failed of.
+fn client_failure(line: &str) -> Option<&str> {
+    let at = CLIENT_FAILED.iter().find_map(|words| line.find(words))?;
+    let words = line[at + 1..].trim_start();
+    let end = words.find(" in ").or_else(|| words.find(" - ")).unwrap_or(words.len());
+    line.starts_with(CLIENT_LOG).then(|| &words[..end])
 }
 
 /// What a line of OpenCode's log says that a request of its model failed of.
@@ -136,16 +228,10 @@ fn opencode_failure(line: &str) -> Option<String> {
     Some(words.strip_prefix("AI_APICallError: ").unwrap_or(words).to_owned())
 }
 
-/// Whether an event only says that the agent tries again: Qwen Code's.
-fn is_retry(line: &[u8]) -> bool {
-    String::from_utf8_lossy(&line[..line.len().min(200)]).contains("\"subtype\":\"retry\"")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use OutputDialect::{GeminiJsonl, OpencodeJsonl, QwenJson};
-    use backstop_core::Reason;
+    use OutputDialect::{CopilotJsonl, GeminiJsonl, OpencodeJsonl, QwenJson};
 
     fn opencode(words: &str, more: &str) -> String {
         format!(
@@ -165,7 +251,7 @@ mod tests {
             retries.log_line(b"    at processTicksAndRejections (node:internal:103:5)\n", &stop);
         }
         assert_eq!(stop.requests(), 1);
-        let failure = retries.ended_for().unwrap();
+        let failure = retries.ended_for().unwrap().failure;
         assert!(failure.text.contains("status 503"), "{}", failure.text);
         let (of_script, other) = (OwnRetries::new(OutputDialect::Text), Stop::new());
         for _ in 0..5 {
@@ -211,11 +297,53 @@ mod tests {
             retries.event(OpencodeJsonl, empty, &stop);
         }
         assert_eq!(stop.requests(), 1);
-        assert_eq!(retries.ended_for().unwrap().reason, Some(Reason::NetworkTransient));
+        assert_eq!(retries.ended_for().unwrap().failure.reason, Some(Reason::NetworkTransient));
         let said = br#"{"type":"step_finish","part":{"reason":"unknown","tokens":{"input":9,"output":2}}}"#;
         let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
         (0..9).for_each(|_| retries.event(OpencodeJsonl, said, &stop));
         assert_eq!((stop.requests(), retries.last()), (0, None));
+    }
+
+    #[test]
+    fn what_qwens_client_logs_among_its_events_is_a_failure() {
+        let failed =
+            |at: u32, how: &str| format!("[log_{at}f, retryOf: log_6f961e] {how}, {at} attempts remaining\n");
+        let refused = "post http://127.0.0.1:1/v1/chat/completions failed with status 429 in 16ms - retrying";
+        let lost = "connection failed - retrying";
+        for (how, status, reason) in
+            [(refused, Some(429), None), (lost, None, Some(Reason::NetworkTransient))]
+        {
+            let (retries, stop) = (OwnRetries::new(QwenJson), Stop::new());
+            for at in 1..=3 {
+                assert_eq!(stop.requests(), 0, "{how} {at}");
+                retries.event(QwenJson, failed(at, how).as_bytes(), &stop);
+            }
+            let failure = retries.ended_for().unwrap().failure;
+            assert_eq!((stop.requests(), failure.status, failure.reason), (1, status, reason), "{how}");
+        }
+        let (retries, stop) = (OwnRetries::new(QwenJson), Stop::new());
+        let fine = b"[log_1] post http://127.0.0.1:1/v1/chat/completions succeeded with status 200 in 5ms\n";
+        (0..9).for_each(|_| retries.event(QwenJson, fine, &stop));
+        assert_eq!((stop.requests(), retries.last()), (0, None));
+    }
+
+    #[test]
+    fn copilots_failed_calls_are_failures_until_its_model_answers() {
+        let body = r#"{\"type\":\"usage_limit_reached\",\"message\":\"The usage limit has been reached\",\"resets_at\":1790000000}"#;
+        let failed =
+            format!(r#"{{"type":"model.call_failure","data":{{"statusCode":429,"errorMessage":"{body}"}}}}"#);
+        let [asleep, result] =
+            [r#"{"type":"assistant.turn_retry","data":{}}"#, r#"{"type":"result","exitCode":0}"#];
+        let answer = r#"{"type":"assistant.message_delta","data":{"content":"x"}}"#;
+        let (retries, stop) = (OwnRetries::new(CopilotJsonl), Stop::new());
+        for line in [&failed, asleep, result] {
+            retries.event(CopilotJsonl, line.as_bytes(), &stop);
+        }
+        let failure = retries.last().unwrap();
+        assert_eq!((failure.status, failure.reason), (Some(429), Some(Reason::RateLimited)));
+        assert_eq!((failure.resets_at, stop.requests()), (Some(1_790_000_000), 0));
+        retries.event(CopilotJsonl, answer.as_bytes(), &stop);
+        assert_eq!(retries.last(), None);
     }
 
     #[test]

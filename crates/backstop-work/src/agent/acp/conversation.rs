@@ -78,6 +78,8 @@ pub(super) enum Act {
     Session(String),
     /// A tool was called.
     ToolCalled,
+    /// The model answers, and nothing of that is shown.
+    Answers,
 }
 
 /// A conversation.
@@ -387,6 +389,7 @@ impl Conversation {
                 self.log(&format!("> {}", SafeText::new(title).line(TITLE_CHARS_MAX)));
                 self.acts.push(Act::ToolCalled);
             }
+            "agent_thought_chunk" => self.acts.push(Act::Answers),
             "tool_call_update" if update.get("status").and_then(Value::as_str) == Some("failed") => {
                 let title = update.get("title").and_then(Value::as_str).unwrap_or("the tool");
                 self.log(&format!("  failed: {}", SafeText::new(title).line(TITLE_CHARS_MAX)));

@@ -94,7 +94,7 @@ pub const KNOWN_ACP: &[KnownAcp] = &[
         name: "qwen",
         argv: &["qwen", "--acp"],
         args: &["--add-dir", "{result_folder}"],
-        env: &[("QWEN_CODE_SYSTEM_DEFAULTS_PATH", "{settings_file}")],
+        env: &[("QWEN_CODE_SYSTEM_DEFAULTS_PATH", "{settings_file}"), ("OPENAI_LOG", "info")],
         modes: &["auto-edit"],
         provider: Some("qwen"),
         settings: Some("{\"model\": {\"generationConfig\": {\"maxRetries\": 0}}}\n"),

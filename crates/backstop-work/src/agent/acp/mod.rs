@@ -204,6 +204,7 @@ impl State {
                     let _ = self.log.write_all(text.as_bytes());
                 }
                 Act::Session(id) => (self.on_session)(&id),
+                Act::Answers => self.own_retries.spoke(),
                 Act::ToolCalled => {
                     self.own_retries.tool_used();
                     self.iterations.used(&self.iterations_stop);

@@ -11,7 +11,7 @@ const GARBAGE_BYTES_MAX: usize = 480;
 /// How many requests that do not exist an agent may make.
 pub(super) const UNKNOWN_REQUESTS_MAX: u32 = 1000;
 /// How often it may ask for permission, and how often it may be told no.
-const PERMISSIONS_MAX: u32 = 2000;
+pub(super) const PERMISSIONS_MAX: u32 = 2000;
 pub(super) const REJECTED_MAX: u32 = 20;
 
 /// Why the conversation cannot go on: what it is, in words, and what to do about it.

@@ -17,7 +17,7 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
                 output.report = Report::Unsaid;
             }
             Some("model.call_failure") => {
-                answer = text(event, "/data/errorMessage").and_then(|body| serde_json::from_str(body).ok());
+                answer = answered(event);
             }
             Some("session.error") => {
                 let kind = text(event, "/data/errorType");
@@ -47,6 +47,39 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
             _ => {}
         }
     }
+}
+
+/// What the provider answered, where that is an object.
+fn answered(event: &Value) -> Option<Value> {
+    serde_json::from_str(text(event, "/data/errorMessage")?).ok()
+}
+
+/// The request that failed, where an event tells of one. It repeats it by itself, or sleeps until
+/// the end of a limit that is near.
+pub(super) fn failed_request(event: &Value) -> Option<Failure> {
+    if text(event, "/type") != Some("model.call_failure") {
+        return None;
+    }
+    let (code, answer) = (status(event.pointer("/data/statusCode")), answered(event));
+    let words = answer.as_ref().and_then(|body| text(body, "/message"));
+    let words = words.or_else(|| text(event, "/data/errorMessage")).unwrap_or_default();
+    let framed = code.map_or_else(|| words.to_owned(), |code| format!("{code} {words}"));
+    Some(Failure {
+        status: code,
+        reason: reason(None, &framed),
+        fields: json!({"type": "model.call_failure", "code": text(event, "/data/errorCode"), "statusCode": code}),
+        resets_at: answer.as_ref().and_then(|body| body.get("resets_at")?.as_i64()),
+        text: framed,
+        is_answer: code.is_some(),
+        ..Failure::default()
+    })
+}
+
+/// Whether an event says that the model answers or a tool works: the request that failed before was
+/// got over.
+pub(super) fn is_progress(event: &Value) -> bool {
+    let kinds = ["assistant.message", "assistant.reasoning", "assistant.tool_call", "tool."];
+    text(event, "/type").is_some_and(|kind| kinds.iter().any(|known| kind.starts_with(known)))
 }
 
 /// What its own words say without doubt. Those for a limit that resets are those of money, too.

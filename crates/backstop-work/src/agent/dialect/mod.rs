@@ -157,11 +157,7 @@ pub(super) fn read_output(dialect: OutputDialect, stdout: &HeadTail) -> AgentOut
 
 /// The id of the session that an event names.
 pub(super) fn session_of(dialect: OutputDialect, line: &[u8]) -> Option<String> {
-    let line = line.trim_ascii();
-    if !line.starts_with(b"{") || line.len() > LINE_BYTES_MAX {
-        return None;
-    }
-    let event: Value = serde_json::from_slice(line).ok()?;
+    let event = event_of(line)?;
     let id = match dialect {
         OutputDialect::ClaudeJson | OutputDialect::QwenJson | OutputDialect::GeminiJsonl => {
             text(&event, "/session_id")
@@ -176,14 +172,17 @@ pub(super) fn session_of(dialect: OutputDialect, line: &[u8]) -> Option<String> 
     id.filter(|id| is_session_id(id)).map(str::to_owned)
 }
 
+/// The event that a line is.
+fn event_of(line: &[u8]) -> Option<Value> {
+    let line = line.trim_ascii();
+    let is_event = line.starts_with(b"{") && line.len() <= LINE_BYTES_MAX;
+    is_event.then(|| serde_json::from_slice(line).ok()).flatten()
+}
+
 /// The turn that an event belongs to, where the agent uses a tool in it; empty where turns have no
 /// names.
 pub(super) fn tool_turn(dialect: OutputDialect, line: &[u8]) -> Option<String> {
-    let line = line.trim_ascii();
-    if !line.starts_with(b"{") || line.len() > LINE_BYTES_MAX {
-        return None;
-    }
-    let event: Value = serde_json::from_slice(line).ok()?;
+    let event = event_of(line)?;
     match dialect {
         OutputDialect::ClaudeJson | OutputDialect::QwenJson if text(&event, "/type") == Some("assistant") => {
             let content = event.pointer("/message/content").and_then(Value::as_array)?;
@@ -209,11 +208,23 @@ pub(super) fn tool_turn(dialect: OutputDialect, line: &[u8]) -> Option<String> {
 /// A request of the agent's model that failed and that the agent repeats by itself, where an event
 /// says so.
 pub(super) fn failed_request(dialect: OutputDialect, line: &[u8]) -> Option<Failure> {
-    let line = line.trim_ascii();
-    if dialect != OutputDialect::OpencodeJsonl || !line.starts_with(b"{") || line.len() > LINE_BYTES_MAX {
-        return None;
+    match dialect {
+        OutputDialect::OpencodeJsonl => opencode::broken_off(&event_of(line)?),
+        OutputDialect::CopilotJsonl => copilot::failed_request(&event_of(line)?),
+        _ => None,
     }
-    opencode::broken_off(&serde_json::from_slice(line).ok()?)
+}
+
+/// Whether a line is an event which says that the agent goes on, and not that it tries again.
+pub(super) fn is_progress(dialect: OutputDialect, line: &[u8]) -> bool {
+    if !line.trim_ascii_start().starts_with(b"{\"") {
+        return false;
+    }
+    match dialect {
+        OutputDialect::CopilotJsonl => event_of(line).is_some_and(|event| copilot::is_progress(&event)),
+        OutputDialect::QwenJson => !qwen::is_retry(line),
+        _ => true,
+    }
 }
 
 /// The tokens that an agent wrote to a file of its own, where its dialect has one: of the whole
@@ -260,7 +271,8 @@ fn number(value: &Value, path: &str) -> u64 {
 /// The status that an agent's words name: `unexpected status 401 Unauthorized`, `last status: 429`,
 /// `(HTTP 401)`, or the first number of them: `[API Error: 429 …`, `Error: 529 Overloaded`.
 pub(super) fn status_in(words: &str) -> Option<u16> {
-    const MARKS: [&str; 4] = ["unexpected status ", "last status: ", "(HTTP ", "Last error: "];
+    const MARKS: [&str; 5] =
+        ["unexpected status ", "last status: ", "failed with status ", "(HTTP ", "Last error: "];
     let read = |text: &str| -> Option<u16> {
         let digits = text.get(..3).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
         let ends = text[3..].chars().next().is_none_or(|c| !c.is_ascii_alphanumeric());

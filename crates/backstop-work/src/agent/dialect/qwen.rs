@@ -17,6 +17,11 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
     }
 }
 
+/// Whether an event only says that it tries again.
+pub(super) fn is_retry(line: &[u8]) -> bool {
+    String::from_utf8_lossy(&line[..line.len().min(200)]).contains("\"subtype\":\"retry\"")
+}
+
 /// The words without the frame that it puts around them: `[API Error: …]`.
 fn bare(words: &str) -> &str {
     let inside = words.trim().strip_prefix("[API Error: ").and_then(|rest| rest.strip_suffix(']'));

@@ -95,7 +95,7 @@ impl Judged {
             question: None,
             last_lines: String::from_utf8_lossy(&self.ended.stdout.end(1 << 10)).into_owned(),
             own_retry: self.own_retry.map(retried),
-            ended_for: self.ended_for.map(retried),
+            ended_for: self.ended_for.map(retried).map(EndedFor::repeated),
             exit_codes: builtin(name).map_or(&[], |agent| agent.exit_codes),
         };
         case.fault()

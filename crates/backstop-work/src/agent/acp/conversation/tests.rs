@@ -1,4 +1,4 @@
-use super::super::patience::{GARBAGE_LINES_MAX, REJECTED_MAX, UNKNOWN_REQUESTS_MAX};
+use super::super::patience::{GARBAGE_LINES_MAX, PERMISSIONS_MAX, REJECTED_MAX, UNKNOWN_REQUESTS_MAX};
 use super::*;
 
 const CAPABLE: &str = r#"{"id":0,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"additionalDirectories":{}}}}}"#;
@@ -80,6 +80,9 @@ fn a_new_session_gets_its_mode_and_then_the_prompt() {
         (prompt[0].0.as_str(), &prompt[0].1["prompt"][0]["text"]),
         ("session/prompt", &json!("Do it."))
     );
+    let thought =
+        r#"{"method":"session/update","params":{"update":{"sessionUpdate":"agent_thought_chunk"}}}"#;
+    assert_eq!(conversation.line(thought.as_bytes()), [Act::Answers]);
     sent(&mut conversation, &said("Done."));
     sent(
         &mut conversation,
@@ -203,6 +206,14 @@ fn permissions_are_answered_and_recorded_and_asked_for_without_end_they_end_it()
         sent(&mut conversation, &ask("/etc/a"));
     }
     assert_eq!(conversation.trouble.as_ref().unwrap().reason, Reason::PermissionDenied);
+    // What it may do it may not ask for without end either.
+    let mut conversation = at_work();
+    for _ in 0..PERMISSIONS_MAX {
+        assert_eq!(sent(&mut conversation, &ask("/w/a"))[0].1["outcome"]["optionId"], "y");
+    }
+    assert!(conversation.trouble.is_none());
+    sent(&mut conversation, &ask("/w/a"));
+    assert!(conversation.trouble.unwrap().cause.unwrap().raw().contains("times for permission"));
     // Once it was cancelled nothing is allowed any more.
     let mut conversation = at_work();
     assert_eq!(messages(conversation.cancel())[0].0, "session/cancel");
