@@ -18,7 +18,7 @@ use backstop_runtime::admission::{BudgetScope, OperationLimits};
 use backstop_runtime::operation::OperationRun;
 use backstop_runtime::{Opening, ProjectError, Recorder};
 use serde_json::Value;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -154,11 +154,11 @@ impl State {
             overflow: Overflow::default(),
             trimmed: None,
         };
-        let given_up = given_up(Arc::clone(self), Arc::clone(progress), run.cancel.clone());
+        let given_up = Arc::clone(self).given_up(Arc::clone(progress), run.cancel.clone());
         let mut closing = Closing::new(Arc::clone(self), run, &name);
         Ok(Box::pin(async move {
             let mut finished = {
-                let mut attempts = std::pin::pin!(closing.run.attempt(&name, exchange));
+                let mut attempts = pin!(closing.run.attempt(&name, exchange));
                 tokio::select! {
                     biased;
                     finished = &mut attempts => finished,
@@ -170,18 +170,31 @@ impl State {
             Outcome { closing, finished }
         }))
     }
-}
 
-/// Once the proxy ends: gives up a request that waits for something else than its upstream, and all
-/// of them before their connections are cut, so that clients get an error that they understand.
-async fn given_up(state: Arc<State>, progress: Arc<Progress>, cancel: Cancel) {
-    state.ending.cancelled().await;
-    let began = tokio::time::Instant::now();
-    loop {
-        tokio::time::sleep(WAIT_AT_END).await;
-        if !progress.attempting.load(Ordering::Relaxed) || began.elapsed() + 2 * WAIT_AT_END > DRAIN_MAX {
-            return cancel.cancel();
+    /// Waits until the proxy has been ending for so long that answers have to end now: a moment
+    /// before their connections are cut, so that clients get an error that they understand.
+    async fn drained(&self) {
+        self.ending.cancelled().await;
+        tokio::time::sleep(DRAIN_MAX.saturating_sub(WAIT_AT_END)).await;
+    }
+
+    /// Once the proxy ends: gives up a request that waits for something else than its upstream, and
+    /// in the end all of them.
+    async fn given_up(self: Arc<Self>, progress: Arc<Progress>, cancel: Cancel) {
+        let waits = async {
+            self.ending.cancelled().await;
+            loop {
+                tokio::time::sleep(WAIT_AT_END).await;
+                if !progress.attempting.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = waits => {}
+            () = self.drained() => {}
         }
+        cancel.cancel();
     }
 }
 
@@ -337,8 +350,20 @@ impl Reply {
             return Ok(());
         }
         let Some(mut rest) = accepted.rest.take() else { return Ok(()) };
+        let mut drained = pin!(self.state.drained());
         let broken = loop {
-            let piece = match rest.chunk().await {
+            let next = tokio::select! {
+                biased;
+                next = rest.chunk() => next,
+                () = &mut drained => {
+                    let fault = closing.interrupted(accepted.model.as_deref(), accepted.usage);
+                    if !accepted.is_stream {
+                        return Err(Cut);
+                    }
+                    return writer.write(error_event(api, fault.reason, &message(&fault))).await;
+                }
+            };
+            let piece = match next {
                 Ok(Some(piece)) => piece,
                 Ok(None) if !accepted.is_stream || accepted.reader.is_complete() => break None,
                 Ok(None) => break Some(cut_off()),

@@ -266,8 +266,13 @@ impl ProxyProcess {
     }
 
     /// Asks for the end and waits for it.
-    pub(crate) fn end(mut self) -> i32 {
+    pub(crate) fn end(self) -> i32 {
         self.terminate();
+        self.ended()
+    }
+
+    /// Waits for the end.
+    pub(crate) fn ended(mut self) -> i32 {
         let mut code = None;
         until("the proxy ends", || {
             code = self.child.try_wait().unwrap();
