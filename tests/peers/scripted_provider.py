@@ -233,11 +233,11 @@ TOO_LARGE = [
     ("Groq", 400, "Please reduce the length of the messages or completion."),
     ("Copilot", 400, "prompt token count of 213462 exceeds the limit of 128000"),
     ("Kimi", 400, "Your request exceeded model token limit: 262144 (requested: 269030)"),
-    ("Cohere", 400, "size limit exceeded by 1200 tokens. Try fewer. The limit for this model is 128000 tokens."),
+    ("Cohere", 400, "too many tokens: size limit exceeded by 1200 tokens. Try using shorter or fewer inputs. The limit for this model is 128000 tokens."),
     ("Together", 400, "The input (40960 tokens) is longer than the model's context length (32768 tokens)."),
     ("vLLM", 400, "This model's maximum context length is 32768 tokens. However, your request has 40960 input tokens. Please reduce the length of the input messages."),
     ("SGLang", 400, "The input (40960 tokens) is longer than the model's context length (32768 tokens)."),
-    ("TGI", 422, "Input validation error: `inputs` must have less than 1024 tokens. Given: 2000"),
+    ("TGI", 422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 9 `max_new_tokens`"),
     ("llama.cpp", 400, "request (138229 tokens) exceeds the available context size (133376 tokens), try increasing it"),
     ("LM Studio", 400, "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 9120>= n_ctx: 4096)"),
 ]

@@ -7,7 +7,7 @@ use super::closing::Closing;
 use super::errors::{api_error, error_event, keep_alive, message, passed_event, with_note};
 use super::events::{self, Event};
 use super::exchange::{Accepted, Exchange, Progress, Refusal, is_encoded, may_be_error};
-use super::route::Route;
+use super::route::{Route, Upstream};
 use super::usage;
 use super::{DRAIN_MAX, State};
 use crate::{Api, Overflow};
@@ -74,8 +74,12 @@ impl State {
                 return Answer::json(error.status, error.body.to_string().into_bytes());
             }
         };
-        let reply = Reply { state: Arc::clone(&self), call: Arc::clone(&call), progress, cache_key };
-        if !call.streams {
+        // The request itself is held by its attempts alone: once one has succeeded, it is gone.
+        let (api, streams) = (call.api(), call.streams);
+        let upstream = Arc::clone(&call.route.upstream);
+        drop(call);
+        let reply = Reply { state: Arc::clone(&self), api, upstream, progress, cache_key };
+        if !streams {
             return reply.answer(attempts.await);
         }
         let mut silent = Duration::ZERO;
@@ -113,6 +117,7 @@ impl State {
             caller: call.caller.clone(),
             parent: self.project.process.parent,
             held: true,
+            random: Some(self.run_numbers.next()),
             successes: Some(Arc::clone(&self.successes)),
             ..Opening::new("llm")
         };
@@ -140,7 +145,7 @@ impl State {
             recorder,
             admission: Arc::clone(&admission),
             classifier: Arc::clone(&self.classifier),
-            policy: self.policy.clone().into(),
+            policy: Arc::clone(&self.policy),
             cancel: Cancel::new(),
             deadline: Some(self.settings.deadline),
             repeatable: true,
@@ -201,7 +206,8 @@ impl State {
 /// What is needed to answer a client.
 struct Reply {
     state: Arc<State>,
-    call: Arc<Call>,
+    api: Api,
+    upstream: Arc<Upstream>,
     progress: Arc<Progress>,
     cache_key: Option<String>,
 }
@@ -224,12 +230,15 @@ impl Reply {
         answer
     }
 
-    fn accepted(self, closing: Closing, accepted: Accepted) -> Answer {
-        let answer = Answer::new(accepted.status).headers(accepted.headers.clone());
-        let answer = self.marked(answer);
+    fn accepted(self, closing: Closing, mut accepted: Accepted) -> Answer {
+        let headers = std::mem::take(&mut accepted.headers);
+        if self.cache_key.is_some() {
+            accepted.headers = headers.clone();
+        }
+        // A stream may end with an event of ours.
+        let length = headers.length().filter(|_| !accepted.is_stream);
+        let answer = self.marked(Answer::new(accepted.status).headers(headers));
         if accepted.rest.is_some() {
-            // A stream may end with an event of ours.
-            let length = if accepted.is_stream { None } else { accepted.headers.length() };
             let answer = answer.written(async move |writer| self.pump(closing, accepted, &writer).await);
             return answer.length(length);
         }
@@ -266,7 +275,7 @@ impl Reply {
 
     /// What ended without success: the upstream's own error where it has one, else one like it.
     fn surfaced(self, closing: Closing, ending: &Ending) -> Answer {
-        let api = self.call.api();
+        let api = self.api;
         let mut answer = match self.refusal(ending) {
             // An error that hid in a good answer has no status of its own.
             Some(refusal) if refusal.status >= 400 && !is_page(&refusal.headers) => {
@@ -299,7 +308,7 @@ impl Reply {
     /// A stream that begins before anything is known, so that its client does not give up. From
     /// here on errors are events.
     fn kept_alive(self, mut attempts: Attempts) -> Answer {
-        let api = self.call.api();
+        let api = self.api;
         let answer =
             Answer::new(200).header("content-type", "text/event-stream").header("cache-control", "no-cache");
         answer.written(async move |writer| {
@@ -310,6 +319,7 @@ impl Reply {
                     Err(_) => writer.write(keep_alive(api).to_vec()).await?,
                 }
             };
+            drop(attempts);
             let Outcome { closing, finished } = outcome;
             match finished.result {
                 Ok(accepted) if accepted.is_stream => self.pump(closing, accepted, &writer).await,
@@ -334,7 +344,7 @@ impl Reply {
 
     /// Passes on an answer as it comes. A stream that breaks ends with the API's own error event.
     async fn pump(self, closing: Closing, mut accepted: Accepted, writer: &AnswerWriter) -> Result<(), Cut> {
-        let api = self.call.api();
+        let api = self.api;
         // What is compressed is not read, and may be an error.
         let may_keep = self.cache_key.is_some() && !is_encoded(&accepted.headers);
         let mut copy = may_keep.then(|| accepted.start.clone());
@@ -423,7 +433,7 @@ impl Reply {
 
     fn with_provider(&self, signal: Signal) -> Signal {
         Signal {
-            provider: Some(self.call.route.upstream.name.to_string()),
+            provider: Some(self.upstream.name.to_string()),
             at: Some(self.state.project.process.now()),
             ..signal
         }

@@ -2,9 +2,7 @@
 
 use crate::docs::fits;
 use crate::harness::{Project, schema, until};
-use crate::proxy_provider::{
-    Provider, ProxyProcess, Reply, STREAM_HEAD, cut_stream, json, stream, whole,
-};
+use crate::proxy_provider::{Provider, ProxyProcess, Reply, STREAM_HEAD, cut_stream, json, stream, whole};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::Arc;

@@ -70,7 +70,10 @@ fn what_does_not_end_is_ended_with_the_apis_own_error() {
         }
         let api = APIS.iter().find(|api| seen.head.contains(api.stream_path));
         let begun = api.map_or("passed on".to_owned(), |api| format!("{}{}", api.preamble, api.content));
-        Reply::Drip(vec![[STREAM_HEAD.as_bytes(), &chunk(&begun)].concat(), Vec::new()], Duration::from_secs(90))
+        Reply::Drip(
+            vec![[STREAM_HEAD.as_bytes(), &chunk(&begun)].concat(), Vec::new()],
+            Duration::from_secs(90),
+        )
     });
     let proxy = ProxyProcess::start(&project, &provider, &[]);
     let mut streams: Vec<TcpStream> =
@@ -108,7 +111,10 @@ fn the_second_signal_ends_the_proxy_at_once() {
     let project = Project::new("proxy-second-signal");
     let provider = Provider::new(|_, _| {
         let begun = format!("{}{}", APIS[0].preamble, APIS[0].content);
-        Reply::Drip(vec![[STREAM_HEAD.as_bytes(), &chunk(&begun)].concat(), Vec::new()], Duration::from_secs(90))
+        Reply::Drip(
+            vec![[STREAM_HEAD.as_bytes(), &chunk(&begun)].concat(), Vec::new()],
+            Duration::from_secs(90),
+        )
     });
     let proxy = ProxyProcess::start(&project, &provider, &[]);
     let mut stream = ask(&proxy, "/v1/messages", &APIS[0].request(true));
