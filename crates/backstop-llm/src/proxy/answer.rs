@@ -13,7 +13,7 @@ use super::{DRAIN_MAX, State};
 use crate::{Api, Overflow};
 use backstop_core::{Dispatch, EventKind, Reason, SafeText, Signal, Surface};
 use backstop_engine::{Cancel, Ending, Finished};
-use backstop_http::server::{Answer, AnswerWriter, Cut, ServerRequest};
+use backstop_http::server::{Answer, AnswerWriter, BodyProblem, Cut, ServerRequest};
 use backstop_runtime::admission::{BudgetScope, OperationLimits};
 use backstop_runtime::operation::OperationRun;
 use backstop_runtime::{Opening, ProjectError, Recorder};
@@ -55,7 +55,7 @@ impl State {
     pub(super) async fn recover(self: Arc<Self>, route: Route, mut request: ServerRequest) -> Answer {
         let body = match request.bytes(self.settings.body_bytes_max).await {
             Ok(body) => body,
-            Err(problem) => return Answer::text(problem.status(), &problem.to_string()),
+            Err(problem) => return unread(route.operation.api(), problem, self.settings.body_bytes_max),
         };
         let call = Arc::new(Call::new(route, request.method().clone(), request.headers(), body));
         drop(request);
@@ -275,6 +275,7 @@ impl Reply {
 
     /// What ended without success: the upstream's own error where it has one, else one like it.
     fn surfaced(self, closing: Closing, ending: &Ending) -> Answer {
+        let run = closing.run.recorder.run();
         let api = self.api;
         let mut answer = match self.refusal(ending) {
             // An error that hid in a good answer has no status of its own.
@@ -283,7 +284,7 @@ impl Reply {
             }
             refusal => {
                 let told = refusal.filter(|refusal| !is_page(&refusal.headers));
-                let error = api_error(api, ending.fault.reason, &message(&ending.fault));
+                let error = api_error(api, ending.fault.reason, &message(&ending.fault, run));
                 let body = told.map_or_else(|| error.body.to_string().into_bytes(), |refusal| refusal.body);
                 Answer::json(error.status, body)
             }
@@ -330,7 +331,8 @@ impl Reply {
                     writer.write(error_event(api, Reason::Unknown, &format!("backstop: {text}"))).await
                 }
                 Err(ending) => {
-                    let words = message(&ending.fault);
+                    let run = closing.run.recorder.run();
+                    let words = message(&ending.fault, run);
                     let event = match self.refusal(&ending) {
                         Some(refusal) => passed_event(api, &refusal.body, ending.fault.reason, &words),
                         None => error_event(api, ending.fault.reason, &words),
@@ -361,6 +363,7 @@ impl Reply {
         }
         let Some(mut rest) = accepted.rest.take() else { return Ok(()) };
         let mut drained = pin!(self.state.drained());
+        let recorder = Arc::clone(&closing.run.recorder);
         let broken = loop {
             let next = tokio::select! {
                 biased;
@@ -370,7 +373,7 @@ impl Reply {
                     if !accepted.is_stream {
                         return Err(Cut);
                     }
-                    return writer.write(error_event(api, fault.reason, &message(&fault))).await;
+                    return writer.write(error_event(api, fault.reason, &message(&fault, recorder.run()))).await;
                 }
             };
             let piece = match next {
@@ -426,7 +429,7 @@ impl Reply {
                 if !accepted.is_stream {
                     return Err(Cut);
                 }
-                writer.write(error_event(api, fault.reason, &message(&fault))).await
+                writer.write(error_event(api, fault.reason, &message(&fault, recorder.run()))).await
             }
         }
     }
@@ -438,6 +441,16 @@ impl Reply {
             ..signal
         }
     }
+}
+
+/// What is answered to a request that was not read to its end.
+fn unread(api: Option<Api>, problem: BodyProblem, bytes_max: usize) -> Answer {
+    let what = match problem {
+        BodyProblem::TooLarge => format!("{problem}: `llm.body_max` allows {bytes_max} bytes"),
+        BodyProblem::CutOff | BodyProblem::Silent => problem.to_string(),
+    };
+    let error = api_error(api.unwrap_or(Api::Chat), Reason::Validation, &format!("backstop: {what}"));
+    Answer::json(problem.status(), error.body.to_string().into_bytes())
 }
 
 /// Looks at whole events on their way: usage, the end of each choice, an error.

@@ -221,7 +221,7 @@ impl State {
             return Answer::json(200, br#"{"ok":true}"#.to_vec());
         }
         if request.method().as_str() == "CONNECT" {
-            return Answer::text(405, "this is no proxy for connections: it is the base URL of clients");
+            return Answer::text(405, "this is no proxy for connections, but the base URL of clients: `backstop proxy --env` prints the variables");
         }
         if route::has_dot_segments(request.target()) {
             return Answer::text(400, "a path with `.` or `..` cannot be passed on as it is");
@@ -230,7 +230,10 @@ impl State {
             route::route(&self.upstreams, request.method(), request.target(), request.headers())
         else {
             let names: Vec<&str> = self.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
-            let text = format!("no upstream is set up for this path; there are: {}", names.join(", "));
+            let text = format!(
+                "no upstream is set up for this path; there are: {}; `--upstream NAME=URL` adds one, and `/NAME/…` chooses it",
+                names.join(", ")
+            );
             return Answer::text(404, &text);
         };
         match route.operation {

@@ -719,14 +719,25 @@ fn a_client_that_waits_for_a_limit_is_kept_from_giving_up() {
         let pieces = [begin, chunk(ping), end].map(String::into_bytes).to_vec();
         Reply::Drip(pieces, Duration::from_millis(8500))
     });
-    let beside = Project::new("proxy-keep-alive-beside");
-    let (first, second) =
-        (ProxyProcess::start(&project, &waits, &[]), ProxyProcess::start(&beside, &thinks, &[]));
-    let post = |proxy: &ProxyProcess| proxy.post(api.stream_path, KEY, &api.request(true));
-    let (limited, thinking) = std::thread::scope(|scope| {
-        let thinking = scope.spawn(|| post(&second));
-        (post(&first), thinking.join().unwrap())
+    // What goes wrong after that has no status any more.
+    let denied = r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
+    let fails = Provider::new(|n, _| {
+        Reply::Bytes(match n {
+            0 => failed(429, "retry-after: 17\r\n"),
+            _ => whole(401, "content-type: application/json\r\n", denied),
+        })
     });
+    let beside = ["thinks", "fails"].map(|name| Project::new(&format!("proxy-keep-alive-{name}")));
+    let first = ProxyProcess::start(&project, &waits, &[]);
+    let second = ProxyProcess::start(&beside[0], &thinks, &[]);
+    let third = ProxyProcess::start(&beside[1], &fails, &[]);
+    let post = |proxy: &ProxyProcess| proxy.post(api.stream_path, KEY, &api.request(true));
+    let (limited, thinking, failing) = std::thread::scope(|scope| {
+        let (thinking, failing) = (scope.spawn(|| post(&second)), scope.spawn(|| post(&third)));
+        (post(&first), thinking.join().unwrap(), failing.join().unwrap())
+    });
+    assert_eq!((failing.status, failing.complete, fails.seen().len()), (200, true, 2));
+    assert!(failing.body.ends_with(&format!("event: error\ndata: {denied}\n\n")), "{failing:?}");
     for answer in [&limited, &thinking] {
         assert_eq!((answer.status, answer.complete), (200, true));
         let ours = "event: ping\ndata: {\"type\": \"ping\"}\n\n";
@@ -757,6 +768,39 @@ fn a_token_is_asked_for_and_kept_from_the_provider() {
     assert_eq!(answer.status, 200);
     let head = &provider.seen()[0].head;
     assert!(head.contains("Bearer mine") && !head.contains("long-random-token"), "{head}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_client_that_reads_nothing_holds_up_the_provider() {
+    const PIECES: usize = 64;
+    let project = Project::new("proxy-slow-client");
+    let api = &APIS[1];
+    let chunk = |events: &str| format!("{:x}\r\n{events}\r\n", events.len()).into_bytes();
+    // A megabyte each.
+    let events = api.content.replace("hi", &"word ".repeat(20_000)).repeat(10);
+    let mut pieces = vec![STREAM_HEAD.as_bytes().to_vec()];
+    pieces.extend(std::iter::repeat_n(chunk(&events), PIECES));
+    pieces.push([chunk(api.end), b"0\r\n\r\n".to_vec()].concat());
+    let provider = Provider::new(move |_, _| Reply::Drip(pieces.clone(), Duration::ZERO));
+    let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let before = proxy.peak();
+    let mut stream = proxy.connect();
+    let body = api.request(true);
+    write!(stream, "POST {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", api.path, body.len()).unwrap();
+    let mut seen = 0;
+    until("nothing moves any more", || {
+        // Long enough for the next piece, wherever there is room for one.
+        std::thread::sleep(Duration::from_millis(500));
+        let now = provider.pieces_written();
+        std::mem::replace(&mut seen, now) == now && now > 0
+    });
+    assert!(seen < PIECES, "all of it was taken from the provider, and nobody has read it");
+    let more = proxy.peak() - before;
+    assert!(more < events.len() * PIECES / 4, "{more} bytes in memory");
+    let answer = Answered::read(&mut stream);
+    assert!(answer.complete, "{} bytes", answer.body.len());
+    assert_eq!(answer.body.len(), events.len() * PIECES + api.end.len());
 }
 
 #[test]
