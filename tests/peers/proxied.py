@@ -21,6 +21,8 @@ from world import World, supervise  # noqa: E402
 
 SECONDS_MAX = 150
 PROMPT = "Say hello."
+# Those whose API the scripted provider speaks.
+NAMES = ["claude", "codex", "opencode"]
 OK = ("ok",)
 ROWS = [
     ("nothing wrong", [OK], True),
@@ -47,7 +49,7 @@ words.add_argument("--row", action="append", default=[])
 args = words.parse_args()
 
 origin = serve()
-wanted = [agent for agent in AGENTS if not args.agent or agent.name in args.agent]
+wanted = [agent for agent in AGENTS if agent.name in (args.agent or NAMES)]
 there = [agent for agent in wanted if (args.bin / agent.name).exists()]
 for agent in wanted:
     if agent not in there:

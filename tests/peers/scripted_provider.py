@@ -4,12 +4,15 @@ A script is a list of steps, one for each request; the last one repeats. A step 
 
   ("ok",)                          an answer
   ("status", STATUS, HEADERS)      an error; a header's value may be a function, which is called when it is sent
-  ("body", STATUS, HEADERS, BODY)  an error with this body
-  ("overflow",)                    a request that is too large, in the API's own words; ("overflow", WORDS) in these
-  ("page",)                        a page for people instead of an answer
+  ("body", STATUS, HEADERS, BODY)  an error with this body, which may be a function as well
+  ("overflow",)                    a request that is too large, in the API's own words; ("overflow", STATUS, WORDS) in these
+  ("page",)                        a page for people instead of an answer; ("page", STATUS) with this status
   ("garbage",)                     an answer that is none
+  ("hidden",)                      an error in an answer with status 200; ("hidden after content",) behind a stream's first content
   ("drip",)                        an answer in small pieces, slowly
-  ("reset",)                       a reset instead of an answer; ("reset after content",) in the middle of a stream
+  ("reset",)                       a reset instead of an answer; ("reset in the answer",) in the middle of a whole one,
+                                   ("reset after content",) in the middle of a stream
+  ("cut",)                         half of a whole answer
   ("cut before content",), ("cut after content",)   a stream that ends too early
 """
 import http.server, json, os, socket, struct, subprocess, threading, time
@@ -52,6 +55,15 @@ OVERFLOW = {
     "/v1/chat/completions": {"error": {"message": "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (9000 in the messages, 0 in the completion).", "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}},
     "/v1/responses": {"error": {"message": "Your input exceeds the context window of this model.", "type": "invalid_request_error", "param": "input", "code": "context_length_exceeded"}},
 }
+OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+SERVER_ERROR = {"error": {"message": "The server had an error while processing your request", "type": "server_error", "param": None, "code": None}}
+FAILED = {**RESPONSE, "status": "failed", "output": [], "error": {"code": "server_error", "message": "An error occurred while processing your request."}}
+# An error that hides in an answer with status 200: in a whole one, and in a stream.
+HIDDEN = {
+    "/v1/messages": (OVERLOADED, sse(("error", OVERLOADED))),
+    "/v1/chat/completions": (SERVER_ERROR, sse((None, SERVER_ERROR))),
+    "/v1/responses": (FAILED, sse(("response.failed", {"type": "response.failed", "sequence_number": 2, "response": FAILED}))),
+}
 
 
 def error(path, kind, message):
@@ -90,9 +102,10 @@ class Provider(http.server.BaseHTTPRequestHandler):
             self.send(status, json.dumps(error(path, "api_error", f"status {status}")), headers=headers)
         elif name == "body":
             status, headers, body = more
-            self.send(status, json.dumps(body), headers=headers)
+            self.send(status, json.dumps(body() if callable(body) else body), headers=headers)
         elif name == "overflow":
-            self.send(400, json.dumps(error(path, "invalid_request_error", more[0]) if more else OVERFLOW[path]))
+            status, words = more or (400, None)
+            self.send(status, json.dumps(error(path, "invalid_request_error", words) if words else OVERFLOW[path]))
         elif name == "garbage":
             self.send(200, "data: {not json\n\ndata: \x00\x01\n\n", "text/event-stream") if streams else self.send(200, "\x00 no json {")
         elif name == "drip":
@@ -103,9 +116,21 @@ class Provider(http.server.BaseHTTPRequestHandler):
                 time.sleep(0.05)
             self.chunk("")
         elif name == "page":
-            self.send(200, "<html>Sign in</html>", "text/html")
+            self.send(more[0] if more else 200, "<html>Sign in</html>", "text/html")
+        elif name in ("hidden", "hidden after content"):
+            if not streams:
+                return self.send(200, json.dumps(HIDDEN[path][0]))
+            before, content, _ = STREAMS[path]
+            self.send(200, before + (content if name == "hidden after content" else "") + HIDDEN[path][1], "text/event-stream")
         elif name == "reset":
             self.reset()
+        elif name in ("cut", "reset in the answer"):
+            text = json.dumps(WHOLE[path])
+            self.begin("application/json")
+            self.chunk(text[:len(text) // 2])
+            if name != "cut":
+                time.sleep(0.2)
+                self.reset()
         elif name in ("cut before content", "cut after content", "reset after content"):
             before, content, _ = STREAMS[path]
             self.begin("text/event-stream")
@@ -188,17 +213,31 @@ DIALECTS = [
     ("x-ratelimit durations", ("status", 429, {"x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1.2s"})),
     ("RateLimit of the draft", ("status", 429, {"RateLimit-Policy": '"burst";q=10;w=1', "RateLimit": '"burst";r=0;t=1'})),
     ("Gemini's RetryInfo", ("body", 429, {}, {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Quota exceeded", "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1.2s"}]}})),
-    ("OpenRouter's metadata", ("body", 429, {}, {"error": {"code": 429, "message": "Rate limit exceeded", "metadata": {"headers": {"X-RateLimit-Limit": "20", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time() * 1000) + 1000)}}}})),
+    ("OpenRouter's metadata", ("body", 429, {}, lambda: {"error": {"code": 429, "message": "Rate limit exceeded", "metadata": {"headers": {"X-RateLimit-Limit": "20", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time() * 1000) + 1000)}}}})),
     ("words only", ("body", 429, {}, {**LIMITED, "error": {**LIMITED["error"], "message": "Rate limit reached. Please try again in 1.2s."}})),
 ]
 # Requests that are too large, in the words of those who speak these APIs.
 TOO_LARGE = [
-    "prompt is too long: 213462 tokens > 200000 maximum",
-    "input length and `max_tokens` exceed context limit: 199990 + 9 > 200000, decrease input length or `max_tokens` and try again",
-    "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (8000 in the messages, 1000 in the completion).",
-    "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
-    "This endpoint's maximum context length is 65,536 tokens. However, you requested about 81,000 tokens.",
-    "request (138229 tokens) exceeds the available context size (133376 tokens), try increasing it",
-    "Input is too long for requested model.",
-    "The input (40960 tokens) is longer than the model's context length (32768 tokens).",
+    ("Anthropic", 400, "prompt is too long: 213462 tokens > 200000 maximum"),
+    ("Anthropic, with the answer", 400, "input length and `max_tokens` exceed context limit: 199990 + 9 > 200000, decrease input length or `max_tokens` and try again"),
+    ("Anthropic, in bytes", 413, "Request exceeds the maximum size"),
+    ("OpenAI Chat", 400, "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (8000 in the messages, 1000 in the completion)."),
+    ("OpenAI Responses", 400, "Your input exceeds the context window of this model. Please adjust your input and try again."),
+    ("Azure", 400, "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 344888 tokens."),
+    ("Gemini", 400, "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)."),
+    ("Vertex, in bytes", 400, "Request payload size exceeds the limit: 20971520 bytes."),
+    ("Bedrock", 400, "Input is too long for requested model."),
+    ("OpenRouter", 400, "This endpoint's maximum context length is 65,536 tokens. However, you requested about 81,000 tokens."),
+    ("xAI", 400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens"),
+    ("Mistral", 400, "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length"),
+    ("Groq", 400, "Please reduce the length of the messages or completion."),
+    ("Copilot", 400, "prompt token count of 213462 exceeds the limit of 128000"),
+    ("Kimi", 400, "Your request exceeded model token limit: 262144 (requested: 269030)"),
+    ("Cohere", 400, "too many tokens: size limit exceeded by 1200 tokens. Try using shorter or fewer inputs. The limit for this model is 128000 tokens."),
+    ("Together", 400, "The input (40960 tokens) is longer than the model's context length (32768 tokens)."),
+    ("vLLM", 400, "This model's maximum context length is 32768 tokens. However, your request has 40960 input tokens. Please reduce the length of the input messages."),
+    ("SGLang", 400, "The input (40960 tokens) is longer than the model's context length (32768 tokens)."),
+    ("TGI", 422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 9 `max_new_tokens`"),
+    ("llama.cpp", 400, "request (138229 tokens) exceeds the available context size (133376 tokens), try increasing it"),
+    ("LM Studio", 400, "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 9120>= n_ctx: 4096)"),
 ]

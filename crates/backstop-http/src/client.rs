@@ -5,7 +5,7 @@ use crate::body::{Outgoing, Upload};
 use crate::connect::connect;
 use crate::connection::{Connection, SendFailed};
 use crate::failure::{head_is_too_large, head_too_large, http_kind};
-use crate::headers::MANAGED;
+use crate::headers::remove_hop_by_hop;
 use crate::limits::{Deadlines, Limit, Limits};
 use crate::pool::{CONNECTIONS_MAX, PER_SERVER_MAX, Pool};
 use crate::proxy::{Proxies, Proxy};
@@ -31,7 +31,7 @@ struct Shared {
     user_agent: HeaderValue,
     resolver: Resolver,
     proxies: Proxies,
-    tls: Tls,
+    tls: Arc<Tls>,
     pool: Pool,
 }
 
@@ -93,7 +93,7 @@ impl ClientBuilder {
             user_agent: self.user_agent,
             resolver: Resolver::new(),
             proxies: self.proxies,
-            tls: Tls::new(self.roots, self.http2),
+            tls: Arc::new(Tls::new(self.roots, self.http2)),
             pool: Pool::new(self.kept),
         }))
     }
@@ -121,6 +121,20 @@ impl Client {
             kept: (PER_SERVER_MAX, CONNECTIONS_MAX),
             user_agent: HeaderValue::from_static(concat!("backstop/", env!("CARGO_PKG_VERSION"))),
         }
+    }
+
+    /// The same client with connections of its own, for a thread of its own: a connection is served
+    /// by the runtime that made it.
+    pub fn with_own_connections(&self) -> Self {
+        let shared = &*self.0;
+        Self(Arc::new(Shared {
+            limits: shared.limits,
+            user_agent: shared.user_agent.clone(),
+            resolver: shared.resolver.clone(),
+            proxies: shared.proxies.clone(),
+            tls: Arc::clone(&shared.tls),
+            pool: shared.pool.another(),
+        }))
     }
 
     /// Sends a request, once, and gives the response as soon as its head has arrived. Any status is
@@ -194,9 +208,7 @@ impl Client {
     ) -> Result<(hyper::Request<Outgoing>, Arc<Upload>), HttpErrorKind> {
         let Request { method, address, headers: Headers(mut given), body, .. } = request;
         // Headers of a response may have been taken over as they were.
-        for name in MANAGED {
-            given.remove(*name);
-        }
+        remove_hop_by_hop(&mut given);
         let mut headers = HeaderMap::with_capacity(given.len() + 3);
         // HTTP/2 makes its own header of the host in the address.
         let target = if connection.is_http2() {

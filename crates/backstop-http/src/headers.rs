@@ -80,6 +80,17 @@ impl HeaderError {
     }
 }
 
+/// Removes the headers that are about one connection: those of HTTP itself, and those that
+/// `connection` names.
+pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let named = headers.get_all(hyper::header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let named: Vec<String> =
+        named.flat_map(|value| value.split(',')).map(|name| name.trim().to_owned()).collect();
+    for name in named.iter().map(String::as_str).chain(MANAGED.iter().copied()) {
+        headers.remove(name);
+    }
+}
+
 impl Headers {
     /// No headers.
     pub fn new() -> Self {
@@ -110,6 +121,28 @@ impl Headers {
         }
         self.0.append(parsed, value);
         Ok(())
+    }
+
+    /// These headers as they are passed on with another request: without those of one connection,
+    /// and without `except` (names in lower case).
+    pub fn passed_on(&self, except: &[&str]) -> Self {
+        let mut passed = self.0.clone();
+        remove_hop_by_hop(&mut passed);
+        for name in except {
+            passed.remove(*name);
+        }
+        for name in SECRET {
+            if let hyper::header::Entry::Occupied(mut secret) = passed.entry(*name) {
+                secret.iter_mut().for_each(|value| value.set_sensitive(true));
+            }
+        }
+        Self(passed)
+    }
+
+    /// Replaces all values of a header by one that is a secret.
+    pub fn set_secret(&mut self, name: &str, value: impl AsRef<[u8]>) -> Result<(), HeaderError> {
+        self.0.remove(name);
+        self.add_secret(name, value)
     }
 
     /// The first value of a header; the name in any case.
@@ -205,6 +238,25 @@ mod tests {
         assert_eq!(headers.text("x-raw"), None);
         assert_eq!(headers.len(), 3);
         assert_eq!(headers.to_pairs()[0], ("retry-after".to_owned(), "7".to_owned()));
+    }
+
+    #[test]
+    fn what_is_about_one_connection_is_not_passed_on() {
+        let pairs = [
+            ("connection", "keep-alive, X-Hop"),
+            ("x-hop", "1"),
+            ("transfer-encoding", "chunked"),
+            ("authorization", "Bearer canary"),
+            ("x-plain", "2"),
+            ("x-mine", "3"),
+        ];
+        let given = Headers(pairs.iter().map(|(k, v)| (k.parse().unwrap(), v.parse().unwrap())).collect());
+        let mut passed = given.passed_on(&["x-mine"]);
+        let names: Vec<&str> = passed.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["authorization", "x-plain"]);
+        assert!(passed.0["authorization"].is_sensitive());
+        passed.set_secret("x-plain", "mine").unwrap();
+        assert_eq!((passed.text("x-plain"), passed.len()), (Some("mine"), 2));
     }
 
     #[test]

@@ -36,6 +36,11 @@ impl Pool {
         Self { kept: Arc::default(), per_server_max, connections_max }
     }
 
+    /// An empty pool of the same size.
+    pub(crate) fn another(&self) -> Self {
+        Self::new((self.per_server_max, self.connections_max))
+    }
+
     /// A connection to this server that can be used at once.
     pub(crate) fn take(&self, place: &str) -> Option<Connection> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

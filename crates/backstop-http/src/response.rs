@@ -52,6 +52,11 @@ impl Response {
         &self.headers
     }
 
+    /// Takes the headers, so that they are in memory only as long as somebody needs them.
+    pub fn take_headers(&mut self) -> Headers {
+        std::mem::take(&mut self.headers)
+    }
+
     /// The next piece of the body, as it arrives; none at its end. After an error there is no more.
     /// Trailers are left out.
     pub async fn chunk(&mut self) -> Result<Option<Chunk>, HttpError> {

@@ -50,12 +50,12 @@ impl AccessHere {
         let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
         if self.loopback {
             if !is_local(text("host").unwrap_or_default()) || headers.get_all("host").iter().count() > 1 {
-                return refused("the host is not this machine");
+                return refused("the host is not this machine: use localhost or 127.0.0.1 in the address");
             }
             if let Some(origin) = text("origin")
                 && !origin.split_once("://").is_some_and(|(_, host)| is_local(host))
             {
-                return refused("requests from other origins are refused");
+                return refused("requests from web pages of other hosts are refused: ask from a program on this machine");
             }
         } else if text("origin").is_some() {
             return refused("requests from web pages are refused");
@@ -70,7 +70,8 @@ impl AccessHere {
         if self.access.token_headers.iter().any(given) {
             return None;
         }
-        Some(Answer::text(401, "a bearer token is needed").header("www-authenticate", "Bearer"))
+        let headers = self.access.token_headers.join("` or `");
+        Some(Answer::text(401, &format!("a token is needed, in the header `{headers}`")).header("www-authenticate", "Bearer"))
     }
 }
 

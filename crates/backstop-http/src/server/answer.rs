@@ -90,9 +90,7 @@ impl Answer {
         *response.status_mut() = self.status;
         let mut headers = self.headers.0;
         // How a body is framed is the server's to say.
-        for name in crate::headers::MANAGED {
-            headers.remove(*name);
-        }
+        crate::headers::remove_hop_by_hop(&mut headers);
         *response.headers_mut() = headers;
         response
     }

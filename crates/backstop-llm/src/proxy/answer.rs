@@ -7,18 +7,18 @@ use super::closing::Closing;
 use super::errors::{api_error, error_event, keep_alive, message, passed_event, with_note};
 use super::events::{self, Event};
 use super::exchange::{Accepted, Exchange, Progress, Refusal, is_encoded, may_be_error};
-use super::route::Route;
+use super::route::{Route, Upstream};
 use super::usage;
 use super::{DRAIN_MAX, State};
 use crate::{Api, Overflow};
 use backstop_core::{Dispatch, EventKind, Reason, SafeText, Signal, Surface};
 use backstop_engine::{Cancel, Ending, Finished};
-use backstop_http::server::{Answer, AnswerWriter, Cut, ServerRequest};
+use backstop_http::server::{Answer, AnswerWriter, BodyProblem, Cut, ServerRequest};
 use backstop_runtime::admission::{BudgetScope, OperationLimits};
 use backstop_runtime::operation::OperationRun;
 use backstop_runtime::{Opening, ProjectError, Recorder};
 use serde_json::Value;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl State {
     pub(super) async fn recover(self: Arc<Self>, route: Route, mut request: ServerRequest) -> Answer {
         let body = match request.bytes(self.settings.body_bytes_max).await {
             Ok(body) => body,
-            Err(problem) => return Answer::text(problem.status(), &problem.to_string()),
+            Err(problem) => return unread(route.operation.api(), problem, self.settings.body_bytes_max),
         };
         let call = Arc::new(Call::new(route, request.method().clone(), request.headers(), body));
         drop(request);
@@ -74,8 +74,12 @@ impl State {
                 return Answer::json(error.status, error.body.to_string().into_bytes());
             }
         };
-        let reply = Reply { state: Arc::clone(&self), call: Arc::clone(&call), progress, cache_key };
-        if !call.streams {
+        // The request itself is held by its attempts alone: once one has succeeded, it is gone.
+        let (api, streams) = (call.api(), call.streams);
+        let upstream = Arc::clone(&call.route.upstream);
+        drop(call);
+        let reply = Reply { state: Arc::clone(&self), api, upstream, progress, cache_key };
+        if !streams {
             return reply.answer(attempts.await);
         }
         let mut silent = Duration::ZERO;
@@ -113,6 +117,7 @@ impl State {
             caller: call.caller.clone(),
             parent: self.project.process.parent,
             held: true,
+            random: Some(self.run_numbers.next()),
             successes: Some(Arc::clone(&self.successes)),
             ..Opening::new("llm")
         };
@@ -140,7 +145,7 @@ impl State {
             recorder,
             admission: Arc::clone(&admission),
             classifier: Arc::clone(&self.classifier),
-            policy: self.policy.clone().into(),
+            policy: Arc::clone(&self.policy),
             cancel: Cancel::new(),
             deadline: Some(self.settings.deadline),
             repeatable: true,
@@ -154,11 +159,11 @@ impl State {
             overflow: Overflow::default(),
             trimmed: None,
         };
-        let given_up = given_up(Arc::clone(self), Arc::clone(progress), run.cancel.clone());
+        let given_up = Arc::clone(self).given_up(Arc::clone(progress), run.cancel.clone());
         let mut closing = Closing::new(Arc::clone(self), run, &name);
         Ok(Box::pin(async move {
             let mut finished = {
-                let mut attempts = std::pin::pin!(closing.run.attempt(&name, exchange));
+                let mut attempts = pin!(closing.run.attempt(&name, exchange));
                 tokio::select! {
                     biased;
                     finished = &mut attempts => finished,
@@ -170,25 +175,39 @@ impl State {
             Outcome { closing, finished }
         }))
     }
-}
 
-/// Once the proxy ends: gives up a request that waits for something else than its upstream, and all
-/// of them before their connections are cut, so that clients get an error that they understand.
-async fn given_up(state: Arc<State>, progress: Arc<Progress>, cancel: Cancel) {
-    state.ending.cancelled().await;
-    let began = tokio::time::Instant::now();
-    loop {
-        tokio::time::sleep(WAIT_AT_END).await;
-        if !progress.attempting.load(Ordering::Relaxed) || began.elapsed() + 2 * WAIT_AT_END > DRAIN_MAX {
-            return cancel.cancel();
+    /// Waits until the proxy has been ending for so long that answers have to end now: a moment
+    /// before their connections are cut, so that clients get an error that they understand.
+    async fn drained(&self) {
+        self.ending.cancelled().await;
+        tokio::time::sleep(DRAIN_MAX.saturating_sub(WAIT_AT_END)).await;
+    }
+
+    /// Once the proxy ends: gives up a request that waits for something else than its upstream, and
+    /// in the end all of them.
+    async fn given_up(self: Arc<Self>, progress: Arc<Progress>, cancel: Cancel) {
+        let waits = async {
+            self.ending.cancelled().await;
+            loop {
+                tokio::time::sleep(WAIT_AT_END).await;
+                if !progress.attempting.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = waits => {}
+            () = self.drained() => {}
         }
+        cancel.cancel();
     }
 }
 
 /// What is needed to answer a client.
 struct Reply {
     state: Arc<State>,
-    call: Arc<Call>,
+    api: Api,
+    upstream: Arc<Upstream>,
     progress: Arc<Progress>,
     cache_key: Option<String>,
 }
@@ -211,12 +230,15 @@ impl Reply {
         answer
     }
 
-    fn accepted(self, closing: Closing, accepted: Accepted) -> Answer {
-        let answer = Answer::new(accepted.status).headers(accepted.headers.clone());
-        let answer = self.marked(answer);
+    fn accepted(self, closing: Closing, mut accepted: Accepted) -> Answer {
+        let headers = std::mem::take(&mut accepted.headers);
+        if self.cache_key.is_some() {
+            accepted.headers = headers.clone();
+        }
+        // A stream may end with an event of ours.
+        let length = headers.length().filter(|_| !accepted.is_stream);
+        let answer = self.marked(Answer::new(accepted.status).headers(headers));
         if accepted.rest.is_some() {
-            // A stream may end with an event of ours.
-            let length = if accepted.is_stream { None } else { accepted.headers.length() };
             let answer = answer.written(async move |writer| self.pump(closing, accepted, &writer).await);
             return answer.length(length);
         }
@@ -253,7 +275,8 @@ impl Reply {
 
     /// What ended without success: the upstream's own error where it has one, else one like it.
     fn surfaced(self, closing: Closing, ending: &Ending) -> Answer {
-        let api = self.call.api();
+        let run = closing.run.recorder.run();
+        let api = self.api;
         let mut answer = match self.refusal(ending) {
             // An error that hid in a good answer has no status of its own.
             Some(refusal) if refusal.status >= 400 && !is_page(&refusal.headers) => {
@@ -261,7 +284,7 @@ impl Reply {
             }
             refusal => {
                 let told = refusal.filter(|refusal| !is_page(&refusal.headers));
-                let error = api_error(api, ending.fault.reason, &message(&ending.fault));
+                let error = api_error(api, ending.fault.reason, &message(&ending.fault, run));
                 let body = told.map_or_else(|| error.body.to_string().into_bytes(), |refusal| refusal.body);
                 Answer::json(error.status, body)
             }
@@ -286,7 +309,7 @@ impl Reply {
     /// A stream that begins before anything is known, so that its client does not give up. From
     /// here on errors are events.
     fn kept_alive(self, mut attempts: Attempts) -> Answer {
-        let api = self.call.api();
+        let api = self.api;
         let answer =
             Answer::new(200).header("content-type", "text/event-stream").header("cache-control", "no-cache");
         answer.written(async move |writer| {
@@ -297,6 +320,7 @@ impl Reply {
                     Err(_) => writer.write(keep_alive(api).to_vec()).await?,
                 }
             };
+            drop(attempts);
             let Outcome { closing, finished } = outcome;
             match finished.result {
                 Ok(accepted) if accepted.is_stream => self.pump(closing, accepted, &writer).await,
@@ -307,7 +331,8 @@ impl Reply {
                     writer.write(error_event(api, Reason::Unknown, &format!("backstop: {text}"))).await
                 }
                 Err(ending) => {
-                    let words = message(&ending.fault);
+                    let run = closing.run.recorder.run();
+                    let words = message(&ending.fault, run);
                     let event = match self.refusal(&ending) {
                         Some(refusal) => passed_event(api, &refusal.body, ending.fault.reason, &words),
                         None => error_event(api, ending.fault.reason, &words),
@@ -321,7 +346,7 @@ impl Reply {
 
     /// Passes on an answer as it comes. A stream that breaks ends with the API's own error event.
     async fn pump(self, closing: Closing, mut accepted: Accepted, writer: &AnswerWriter) -> Result<(), Cut> {
-        let api = self.call.api();
+        let api = self.api;
         // What is compressed is not read, and may be an error.
         let may_keep = self.cache_key.is_some() && !is_encoded(&accepted.headers);
         let mut copy = may_keep.then(|| accepted.start.clone());
@@ -337,8 +362,21 @@ impl Reply {
             return Ok(());
         }
         let Some(mut rest) = accepted.rest.take() else { return Ok(()) };
+        let mut drained = pin!(self.state.drained());
+        let recorder = Arc::clone(&closing.run.recorder);
         let broken = loop {
-            let piece = match rest.chunk().await {
+            let next = tokio::select! {
+                biased;
+                next = rest.chunk() => next,
+                () = &mut drained => {
+                    let fault = closing.interrupted(accepted.model.as_deref(), accepted.usage);
+                    if !accepted.is_stream {
+                        return Err(Cut);
+                    }
+                    return writer.write(error_event(api, fault.reason, &message(&fault, recorder.run()))).await;
+                }
+            };
+            let piece = match next {
                 Ok(Some(piece)) => piece,
                 Ok(None) if !accepted.is_stream || accepted.reader.is_complete() => break None,
                 Ok(None) => break Some(cut_off()),
@@ -391,18 +429,28 @@ impl Reply {
                 if !accepted.is_stream {
                     return Err(Cut);
                 }
-                writer.write(error_event(api, fault.reason, &message(&fault))).await
+                writer.write(error_event(api, fault.reason, &message(&fault, recorder.run()))).await
             }
         }
     }
 
     fn with_provider(&self, signal: Signal) -> Signal {
         Signal {
-            provider: Some(self.call.route.upstream.name.to_string()),
+            provider: Some(self.upstream.name.to_string()),
             at: Some(self.state.project.process.now()),
             ..signal
         }
     }
+}
+
+/// What is answered to a request that was not read to its end.
+fn unread(api: Option<Api>, problem: BodyProblem, bytes_max: usize) -> Answer {
+    let what = match problem {
+        BodyProblem::TooLarge => format!("{problem}: `llm.body_max` allows {bytes_max} bytes"),
+        BodyProblem::CutOff | BodyProblem::Silent => problem.to_string(),
+    };
+    let error = api_error(api.unwrap_or(Api::Chat), Reason::Validation, &format!("backstop: {what}"));
+    Answer::json(problem.status(), error.body.to_string().into_bytes())
 }
 
 /// Looks at whole events on their way: usage, the end of each choice, an error.

@@ -65,16 +65,9 @@ impl Call {
         let caller = safe("x-backstop-caller")
             .or_else(|| text("user-agent").and_then(|agent| agent.split(' ').next()).map(SafeText::new));
         let session = SESSION_HEADERS.iter().find_map(|name| safe(name));
-        let mut headers = Headers::new();
-        for (name, value) in given.iter() {
-            let own = route.upstream.headers.contains(name);
-            // What cannot be sent has not been received either.
-            if !own && !NOT_PASSED_ON.contains(&name) {
-                let _ = headers.add(name, value);
-            }
-        }
+        let mut headers = given.passed_on(&NOT_PASSED_ON);
         for (name, value) in route.upstream.headers.iter() {
-            let _ = headers.add_secret(name, value);
+            let _ = headers.set_secret(name, value);
         }
         let credential = CREDENTIAL_HEADERS.iter().find_map(|name| headers.text(name));
         let credential = credential.or_else(|| query(&route.target, "key")).map(str::to_owned);
@@ -133,7 +126,7 @@ impl Call {
 
 #[cfg(test)]
 mod tests {
-    use super::super::route::{Upstream, route};
+    use super::super::route::{route, tests::usual};
     use super::*;
 
     fn call(target: &str, headers: &[(&str, &str)], body: &str) -> Call {
@@ -141,7 +134,7 @@ mod tests {
         for (name, value) in headers {
             given.add(name, value).unwrap();
         }
-        let route = route(&Upstream::usual(), &Method::POST, target, &given).unwrap();
+        let route = route(&usual(), &Method::POST, target, &given).unwrap();
         Call::new(route, Method::POST, &given, body.as_bytes().to_vec().into())
     }
 

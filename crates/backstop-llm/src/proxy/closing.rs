@@ -64,6 +64,20 @@ impl Closing {
         aftermath::run_ended(&self.state.project, &self.run.recorder, false);
     }
 
+    /// The proxy ends before the answer does, as far as it has come. Gives the fault, for the
+    /// client.
+    pub(super) fn interrupted(mut self, model: Option<&str>, usage: Usage) -> Fault {
+        self.is_open = false;
+        let usage = self.state.settings.prices.priced(model, usage);
+        self.state.used(&self.run, model, usage);
+        let _ = self.run.recorder.end(vec![self.ended(Outcome::Interrupted, Some(Reason::Interrupted))]);
+        aftermath::run_ended(&self.state.project, &self.run.recorder, false);
+        let mut fault = Fault::new(Reason::Interrupted);
+        fault.cause = Some(SafeText::new("the proxy was told to end before this answer was complete"));
+        fault.suggested_action = SafeText::new("send the request again");
+        fault
+    }
+
     /// It failed after content had been passed on: it cannot be tried again unseen. Gives the
     /// fault, for the client.
     pub(super) fn broke(mut self, signal: &Signal, model: Option<&str>, usage: Usage) -> Fault {

@@ -1,7 +1,7 @@
 //! Errors in the shape that each API's clients understand.
 
 use crate::Api;
-use backstop_core::{Fault, Reason};
+use backstop_core::{Fault, Reason, RunId};
 use serde_json::{Value, json};
 
 /// A fault as an API's error: its status, and its body.
@@ -37,12 +37,23 @@ fn words(reason: Reason) -> (u16, &'static str, &'static str, &'static str) {
     }
 }
 
-/// One line about a fault, for whoever reads the error.
-pub(super) fn message(fault: &Fault) -> String {
+/// How the classifier marks the part of a signal that a cause was found in.
+const PART_LABELS: [&str; 2] = ["message: ", "errno: "];
+
+/// One line about a fault, for whoever reads the error: its reason, its cause, and what to do next.
+/// Without a cause, the reason says it.
+pub(super) fn message(fault: &Fault, run: RunId) -> String {
     let cause = fault.cause.as_ref().map(|cause| cause.line(500)).unwrap_or_default();
-    let what = if cause.is_empty() { fault.reason.to_string() } else { cause };
+    let cause = PART_LABELS.iter().find_map(|label| cause.strip_prefix(label)).unwrap_or(&cause);
+    let mut message = format!("backstop: {}", fault.reason);
     let next = fault.suggested_action.line(300);
-    if next.is_empty() { format!("backstop: {what}") } else { format!("backstop: {what}; {next}") }
+    for (before, part) in [(": ", cause), ("; ", next.as_str())] {
+        if !part.is_empty() {
+            message.push_str(before);
+            message.push_str(part);
+        }
+    }
+    format!("{message} (`backstop explain {run}` says more)")
 }
 
 /// The error of an API for a fault.
@@ -127,6 +138,7 @@ pub(super) fn keep_alive(api: Api) -> &'static [u8] {
 mod tests {
     use super::*;
     use crate::proxy::events::{Event, classify};
+    use backstop_core::SafeText;
 
     #[test]
     fn every_error_is_one_that_the_apis_clients_know() {
@@ -146,6 +158,23 @@ mod tests {
             }
             assert_eq!(classify(api, keep_alive(api), false), Event::Preamble);
         }
+    }
+
+    #[test]
+    fn a_message_says_what_happened_and_what_to_type_next() {
+        let run = RunId::from_random(7, 4);
+        let mut fault = Fault::new(Reason::NetworkPermanent);
+        assert_eq!(
+            message(&fault, run),
+            format!("backstop: network_permanent (`backstop explain {run}` says more)")
+        );
+        fault.cause = Some(SafeText::new("errno: ENOTFOUND"));
+        fault.suggested_action = SafeText::new("check the host name and DNS");
+        let said = message(&fault, run);
+        assert!(
+            said.starts_with("backstop: network_permanent: ENOTFOUND; check the host name and DNS ("),
+            "{said}"
+        );
     }
 
     #[test]

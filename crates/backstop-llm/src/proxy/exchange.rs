@@ -257,7 +257,7 @@ impl Exchange {
     }
 
     async fn receive(&mut self, mut response: Response) -> Result<Accepted, Failed> {
-        let headers = response.headers().clone();
+        let headers = response.take_headers();
         if self.admission.wants_headers(headers.iter().map(|(name, _)| name)) {
             self.admission.answered(&headers.to_pairs(), response.is_success());
         }
@@ -367,15 +367,20 @@ impl Exchange {
         }
         // What is compressed is not read; events are passed on where a stream was asked for.
         let is_readable = !(is_encoded(&accepted.headers) || self.call.streams && may_be_events(&bytes));
-        if is_page || (is_readable && serde_json::from_slice::<IgnoredAny>(&bytes).is_err()) {
+        let is_telling = is_readable && (may_be_error(&bytes) || usage::may_report(&bytes));
+        let value: serde_json::Result<Option<Value>> = match (is_readable, is_telling) {
+            (true, true) => serde_json::from_slice(&bytes).map(Some),
+            (true, false) => serde_json::from_slice::<IgnoredAny>(&bytes).map(|_| None),
+            (false, _) => Ok(None),
+        };
+        if is_page || value.is_err() {
             // A page of a gateway or a login, half an answer or none: no answer of a model.
             let failed = self.refused(502, accepted.headers, bytes);
             // No client understands it: it gets an error of its API instead.
             self.progress.set(|last| last.refusal = None);
             return Err(failed);
         }
-        if may_be_error(&bytes) || usage::may_report(&bytes) {
-            let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        if let Ok(Some(value)) = value {
             if let Some(error) = hidden_error(self.call.api(), &value) {
                 let headers = accepted.headers;
                 return Err(self.hidden(&headers, &error));

@@ -40,7 +40,11 @@ use backstop_runtime::{Project, ProjectError};
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::future::Future;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How many clients are served at once.
@@ -93,17 +97,20 @@ impl Default for ProxySettings {
     }
 }
 
-/// What all requests share.
+/// What all requests share. Each thread has its own connections to upstreams, and shares the rest.
+#[derive(Clone)]
 pub(crate) struct State {
     project: Arc<Project>,
-    settings: ProxySettings,
+    settings: Arc<ProxySettings>,
+    upstreams: Arc<[Arc<Upstream>]>,
     client: Client,
     admission: Arc<Admission>,
     classifier: Arc<Classifier>,
-    policy: Policy,
+    policy: Arc<Policy>,
     successes: Arc<Successes>,
-    cache: cache::Cache,
-    spending: spending::Spending,
+    cache: Arc<cache::Cache>,
+    spending: Arc<spending::Spending>,
+    run_numbers: Arc<RunNumbers>,
     /// Set once the proxy ends.
     ending: Cancel,
 }
@@ -127,43 +134,65 @@ impl Proxy {
         policy.wait_max = settings.deadline;
         let admission = Admission::new(Arc::clone(&project));
         let spending = spending::Spending::new(Arc::clone(&admission), settings.budgets.clone())?;
+        let upstreams = settings.upstreams.iter().cloned().map(Arc::new).collect();
         Ok(Self(Arc::new(State {
+            upstreams,
+            run_numbers: Arc::new(RunNumbers::new(project.process.random)),
             client: project.process.http_client_keeping(KEPT_MAX.0, KEPT_MAX.1),
             admission,
             classifier: Arc::new(classifier),
-            policy,
+            policy: Arc::new(policy),
             successes: Arc::default(),
-            cache: cache::Cache::default(),
-            spending,
+            cache: Arc::default(),
+            spending: Arc::new(spending),
             ending: Cancel::new(),
-            settings,
+            settings: Arc::new(settings),
             project,
         })))
     }
 
-    /// Serves clients until `stop` is ready, then lets what is under way end.
+    /// Serves clients until `stop` is ready, then lets what is under way end: on this thread and,
+    /// where `threads` is more than one, on others beside it.
     pub async fn serve(
         &self,
-        listener: std::net::TcpListener,
+        listener: TcpListener,
+        threads: usize,
         stop: impl Future<Output = ()>,
     ) -> std::io::Result<()> {
-        let access = Access::local().with_token(self.0.settings.token.clone()).token_in(TOKEN_HEADERS);
-        let limits = ServerLimits { connections_max: CONNECTIONS_MAX, drain_max: DRAIN_MAX };
-        let state = Arc::clone(&self.0);
+        let limits = ServerLimits { connections_max: CONNECTIONS_MAX / threads.max(1), drain_max: DRAIN_MAX };
+        let others: Vec<JoinHandle<_>> = (1..threads)
+            .map(|_| self.serve_beside(listener.try_clone()?, limits))
+            .collect::<Result<_, _>>()?;
         let stop = async {
             stop.await;
             self.0.ending.cancel();
         };
-        let served = serve(listener, access, limits, stop, move |request| {
-            let state = Arc::clone(&state);
-            async move { state.answer(request).await }
-        });
         let served = tokio::select! {
-            served = served => served,
+            served = Arc::clone(&self.0).serve(listener, limits, stop) => served,
             never = self.keep_counts() => match never {},
         };
+        self.0.ending.cancel();
+        // Waited for elsewhere, so that this thread still hears of signals.
+        let _ = tokio::task::spawn_blocking(|| others.into_iter().for_each(|other| drop(other.join()))).await;
         self.0.write_counts();
         served
+    }
+
+    /// Serves the same clients on another thread, until the proxy ends.
+    fn serve_beside(
+        &self,
+        listener: TcpListener,
+        limits: ServerLimits,
+    ) -> std::io::Result<JoinHandle<std::io::Result<()>>> {
+        let client = self.0.client.with_own_connections();
+        let state = Arc::new(State { client, ..State::clone(&self.0) });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        std::thread::Builder::new().name("proxy".to_owned()).spawn(move || {
+            let ending = state.ending.clone();
+            let served = runtime.block_on(state.serve(listener, limits, ending.cancelled()));
+            runtime.shutdown_background();
+            served
+        })
     }
 
     /// Writes what was counted from time to time, so that others see it and a kill costs little.
@@ -177,27 +206,40 @@ impl Proxy {
 }
 
 impl State {
+    async fn serve(
+        self: Arc<Self>,
+        listener: TcpListener,
+        limits: ServerLimits,
+        stop: impl Future<Output = ()>,
+    ) -> std::io::Result<()> {
+        let access = Access::local().with_token(self.settings.token.clone()).token_in(TOKEN_HEADERS);
+        serve(listener, access, limits, stop, move |request| Arc::clone(&self).answer(request)).await
+    }
+
     async fn answer(self: Arc<Self>, request: ServerRequest) -> Answer {
         if request.path() == HEALTH {
             return Answer::json(200, br#"{"ok":true}"#.to_vec());
         }
         if request.method().as_str() == "CONNECT" {
-            return Answer::text(405, "this is no proxy for connections: it is the base URL of clients");
+            return Answer::text(405, "this is no proxy for connections, but the base URL of clients: `backstop proxy --env` prints the variables");
         }
         if route::has_dot_segments(request.target()) {
             return Answer::text(400, "a path with `.` or `..` cannot be passed on as it is");
         }
         let Some(route) =
-            route::route(&self.settings.upstreams, request.method(), request.target(), request.headers())
+            route::route(&self.upstreams, request.method(), request.target(), request.headers())
         else {
-            let names: Vec<&str> =
-                self.settings.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
-            let text = format!("no upstream is set up for this path; there are: {}", names.join(", "));
+            let names: Vec<&str> = self.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
+            let text = format!(
+                "no upstream is set up for this path; there are: {}; `--upstream NAME=URL` adds one, and `/NAME/…` chooses it",
+                names.join(", ")
+            );
             return Answer::text(404, &text);
         };
         match route.operation {
             route::Operation::Other => pass::pass_on(&self, route, request).await,
-            _ => self.recover(route, request).await,
+            // On the heap, as it is large: a stream that has begun holds none of it any more.
+            _ => Box::pin(self.recover(route, request)).await,
         }
     }
 
@@ -216,6 +258,25 @@ impl State {
             self.successes.add_usage(model.unwrap_or("unknown"), usage);
             self.spending.charge(run, usage);
         }
+    }
+}
+
+/// Numbers that nobody else has, for the ids of runs: asking the system for each would cost every
+/// request a call.
+struct RunNumbers {
+    seed: [u64; 2],
+    count: AtomicU64,
+}
+
+impl RunNumbers {
+    fn new(random: fn() -> u64) -> Self {
+        Self { seed: [random(), random()], count: AtomicU64::new(0) }
+    }
+
+    fn next(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.seed, self.count.fetch_add(1, Ordering::Relaxed)).hash(&mut hasher);
+        hasher.finish()
     }
 }
 

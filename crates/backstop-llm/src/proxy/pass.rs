@@ -2,7 +2,7 @@
 
 use super::State;
 use super::call::Call;
-use super::errors::{api_error, message};
+use super::errors::api_error;
 use super::route::Route;
 use crate::Api;
 use backstop_core::{Fault, Reason, Signal};
@@ -71,7 +71,9 @@ pub(super) async fn pass_on(state: &Arc<State>, route: Route, mut request: Serve
         Err(error) => {
             let fault = state.classifier.classify(&Signal::from(&error));
             let fault = fault.unwrap_or_else(|| Fault::new(Reason::Unknown));
-            let error = api_error(Api::Chat, fault.reason, &message(&fault));
+            // Nothing of it is recorded: the address and the kind of trouble are all there is.
+            let words = format!("backstop: {}: {error}; {}", fault.reason, fault.suggested_action.line(300));
+            let error = api_error(Api::Chat, fault.reason, words.trim_end_matches("; "));
             Answer::json(error.status, error.body.to_string().into_bytes())
         }
     }

@@ -113,7 +113,7 @@ impl Operation {
 /// Where a request goes, and as what.
 #[derive(Debug, Clone)]
 pub(super) struct Route {
-    pub(super) upstream: Upstream,
+    pub(super) upstream: Arc<Upstream>,
     pub(super) operation: Operation,
     /// The path and query that the upstream gets.
     pub(super) target: String,
@@ -121,7 +121,7 @@ pub(super) struct Route {
 
 /// Finds where a request goes; none where no upstream fits.
 pub(super) fn route(
-    upstreams: &[Upstream],
+    upstreams: &[Arc<Upstream>],
     method: &Method,
     target: &str,
     headers: &Headers,
@@ -149,7 +149,7 @@ pub(super) fn route(
         };
         upstreams.iter().find(|upstream| upstream.name.as_str() == name)
     };
-    Some(Route { upstream: upstream.or_else(usual)?.clone(), operation, target })
+    Some(Route { upstream: Arc::clone(upstream.or_else(usual)?), operation, target })
 }
 
 /// Whether a path has steps such as `..`, which nobody can pass on as they are.
@@ -171,13 +171,18 @@ pub(super) fn query<'t>(target: &'t str, name: &str) -> Option<&'t str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    pub(in crate::proxy) fn usual() -> Vec<Arc<Upstream>> {
+        Upstream::usual().into_iter().map(Arc::new).collect()
+    }
 
     #[test]
     fn the_path_names_the_upstream() {
-        let mut upstreams = Upstream::usual();
-        upstreams.push(Upstream::new("local", "http://127.0.0.1:9").unwrap());
+        let mut upstreams = usual();
+        let local = Arc::new(Upstream::new("local", "http://127.0.0.1:9").unwrap());
+        upstreams.push(Arc::clone(&local));
         let none = Headers::new();
         let mut anthropic = Headers::new();
         anthropic.add("anthropic-version", "2023-06-01").unwrap();
@@ -223,13 +228,12 @@ mod tests {
                 (upstream, operation, sent)
             );
         }
-        let only = [Upstream::new("local", "http://127.0.0.1:9").unwrap()];
-        assert!(route(&only, &Method::POST, "/v1/messages", &none).is_none());
+        assert!(route(&[local], &Method::POST, "/v1/messages", &none).is_none());
     }
 
     #[test]
     fn only_model_requests_are_taken_for_some() {
-        let upstreams = Upstream::usual();
+        let upstreams = usual();
         let of = |method: &Method, target: &str| {
             let route = route(&upstreams, method, target, &Headers::new()).unwrap();
             (route.upstream.name.to_string(), route.operation)

@@ -47,7 +47,7 @@ use backstop_store::LimitStore;
 use guard::{BELIEVED_FOR, GuardCache, account_key};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use window::Windows;
 
@@ -135,6 +135,8 @@ pub struct OperationAdmission {
     uncounted: AtomicU64,
     /// Whose request it is, with the model that is asked for now.
     request: Option<Mutex<RequestIdentity>>,
+    /// The key of its guard, with the model that it was made for.
+    request_key: Mutex<Option<(Option<String>, GuardKey)>>,
     /// Why no attempt may begin, as the surface has found.
     refused: Mutex<Option<Box<Fault>>>,
     /// The number of the request of this attempt in the provider's window.
@@ -192,6 +194,7 @@ impl Admission {
             probing: Mutex::default(),
             uncounted: AtomicU64::new(0),
             request: None,
+            request_key: Mutex::default(),
             refused: Mutex::default(),
             in_window: AtomicU64::new(0),
         })
@@ -222,14 +225,14 @@ impl OperationAdmission {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
-    fn identity(&self) -> Option<RequestIdentity> {
-        let request = self.request.as_ref()?;
-        Some(request.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    fn identity(&self) -> Option<MutexGuard<'_, RequestIdentity>> {
+        Some(self.request.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What breakers know it by: the model that is asked for now, or the operation.
     fn breaker_name(&self) -> String {
-        self.identity().and_then(|identity| identity.model).unwrap_or_else(|| self.limits.operation.clone())
+        let model = self.identity().and_then(|identity| identity.model.clone());
+        model.unwrap_or_else(|| self.limits.operation.clone())
     }
 
     /// The key of the guard that holds for it.
@@ -240,13 +243,23 @@ impl OperationAdmission {
         model: Option<String>,
         learns: bool,
     ) -> GuardKey {
-        match self.identity() {
-            None => key_of(store, provider, model, &self.project().process, learns),
-            Some(identity) => {
-                let secret = self.account_secret(store, learns);
-                account_key(provider, model, secret.zip(identity.credential.as_deref()))
-            }
+        let Some(identity) = self.identity() else {
+            return key_of(store, provider, model, &self.project().process, learns);
+        };
+        // Asked several times for each request, and nearly always for the same model.
+        let mut known = self.request_key.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, key)) = &*known
+            && *of == model
+            && key.provider == *provider
+        {
+            return key.clone();
         }
+        let secret = self.account_secret(store, learns);
+        let key = account_key(provider, model.clone(), secret.zip(identity.credential.as_deref()));
+        if secret.is_some() {
+            *known = Some((model, key.clone()));
+        }
+        key
     }
 
     fn account_secret(&self, store: &LimitStore, learns: bool) -> Option<&[u8]> {
@@ -323,7 +336,7 @@ impl OperationAdmission {
     fn guarded(&self) -> Option<(&Arc<LimitStore>, GuardKey)> {
         let (store, provider) = self.guarded_by()?;
         let model = match self.identity() {
-            Some(identity) => identity.model,
+            Some(identity) => identity.model.clone(),
             None => backstop_classify::model_of_command(&self.limits.command),
         };
         // A request's account is always known, so that its window can be.
@@ -587,7 +600,7 @@ impl OperationAdmission {
             let model = match self.identity() {
                 Some(identity) => {
                     let said = fault.cause.as_ref().map_or("", SafeText::raw);
-                    backstop_classify::limited_model_of(said, identity.model)
+                    backstop_classify::limited_model_of(said, identity.model.clone())
                 }
                 None => model_refused(fault, Some(&self.limits.command)),
             };

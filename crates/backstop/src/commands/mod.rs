@@ -48,10 +48,12 @@ fn listen(cancel: &Cancel) -> Result<(), CliError> {
         let mut signals = signal(kind).map_err(CliError::signals)?;
         let cancel = cancel.clone();
         tokio::spawn(async move {
-            signals.recv().await;
-            cancel.cancel();
-            signals.recv().await;
-            std::process::exit(128 + kind.as_raw_value());
+            while signals.recv().await.is_some() {
+                if cancel.is_cancelled() {
+                    std::process::exit(128 + kind.as_raw_value());
+                }
+                cancel.cancel();
+            }
         });
     }
     Ok(())

@@ -15,6 +15,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+/// How many threads serve clients at most.
+const THREADS_MAX: usize = 4;
+
 /// Pass model requests on, with recovery and limits that all agents on this machine share.
 ///
 /// Rate limits are waited for, cut connections are not noticed, conversations that are too long are
@@ -70,12 +73,13 @@ pub(crate) fn run(args: &ProxyArgs, log_format: Option<LogFormat>) -> Result<u8,
     let at = listener.local_addr().map_err(cannot)?;
     process::raise_file_limit();
     let proxy = Proxy::new(Arc::clone(&project), settings)?;
+    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(THREADS_MAX));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
     let served = runtime.block_on(async {
         let cancel = Cancel::new();
         listen(&cancel)?;
         terminal::say(&format!("serving at http://{at}\n"));
-        proxy.serve(listener, cancel.cancelled()).await.map_err(cannot)
+        proxy.serve(listener, threads, cancel.cancelled()).await.map_err(cannot)
     });
     runtime.shutdown_background();
     served.map(|()| DONE)
@@ -159,7 +163,7 @@ impl ProxyBeside {
         let stopped = stop.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
         let thread = std::thread::Builder::new().name("proxy".to_owned()).spawn(move || {
-            if let Err(error) = runtime.block_on(proxy.serve(listener, stopped.cancelled())) {
+            if let Err(error) = runtime.block_on(proxy.serve(listener, 1, stopped.cancelled())) {
                 terminal::warn(&format!("the proxy has ended: {error}"), None);
             }
             runtime.shutdown_background();

@@ -58,6 +58,7 @@ mod plan_text;
 mod plan_waits;
 mod processes;
 mod proxy;
+mod proxy_ends;
 mod proxy_provider;
 mod reference;
 mod rules;

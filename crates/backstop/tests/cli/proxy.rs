@@ -2,27 +2,25 @@
 
 use crate::docs::fits;
 use crate::harness::{Project, schema, until};
-use crate::proxy_provider::{
-    Answered, Provider, ProxyProcess, Reply, STREAM_HEAD, cut_stream, json, stream, whole,
-};
+use crate::proxy_provider::{Provider, ProxyProcess, Reply, STREAM_HEAD, cut_stream, json, stream, whole};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// An API: its path, a request, what a good answer and a good stream look like.
-struct ApiCase {
-    name: &'static str,
-    path: &'static str,
-    stream_path: &'static str,
-    preamble: &'static str,
-    content: &'static str,
-    end: &'static str,
-    error_event: &'static str,
+pub(crate) struct ApiCase {
+    pub(crate) name: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) stream_path: &'static str,
+    pub(crate) preamble: &'static str,
+    pub(crate) content: &'static str,
+    pub(crate) end: &'static str,
+    pub(crate) error_event: &'static str,
 }
 
-const APIS: [ApiCase; 4] = [
+pub(crate) const APIS: [ApiCase; 4] = [
     ApiCase {
         name: "anthropic",
         path: "/v1/messages",
@@ -66,7 +64,7 @@ impl ApiCase {
         format!("{}{}{}", self.preamble, self.content, self.end)
     }
 
-    fn request(&self, streams: bool) -> String {
+    pub(crate) fn request(&self, streams: bool) -> String {
         let stream = if streams { ",\"stream\":true" } else { "" };
         match self.name {
             "gemini" => r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#.to_owned(),
@@ -76,7 +74,7 @@ impl ApiCase {
     }
 }
 
-const KEY: &str =
+pub(crate) const KEY: &str =
     "authorization: Bearer canary-secret-key-1234567890\r\nuser-agent: tester/1.0\r\nsession_id: s-1\r\n";
 
 fn ok() -> Vec<u8> {
@@ -87,7 +85,7 @@ fn ok() -> Vec<u8> {
     )
 }
 
-fn failed(status: u16, headers: &str) -> Vec<u8> {
+pub(crate) fn failed(status: u16, headers: &str) -> Vec<u8> {
     json(status, headers, &json!({"type": "error", "error": {"type": "x", "message": "try again"}}))
 }
 
@@ -257,33 +255,6 @@ fn a_rate_limit_is_waited_for_in_every_dialect() {
     let with =
         |key: &str| proxy.post(&format!("{}?key={key}", APIS[3].path), "", &APIS[3].request(false)).status;
     assert_eq!([with("first-1234567890"), with("second-1234567890")], [429, 200]);
-}
-
-#[test]
-fn a_request_that_waits_is_answered_when_the_proxy_ends() {
-    let project = Project::new("proxy-ends-waiting");
-    let provider = Provider::says(vec![failed(429, "retry-after: 300\r\nrequest-id: req_1\r\n")]);
-    let proxy = ProxyProcess::start(&project, &provider, &[]);
-    let port = proxy.port;
-    let request = APIS[0].request(false);
-    let asking = std::thread::spawn(move || {
-        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-        let head = format!(
-            "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\n{KEY}content-length: {}\r\n\r\n",
-            request.len()
-        );
-        stream.write_all(format!("{head}{request}").as_bytes()).unwrap();
-        Answered::read(&mut stream)
-    });
-    until("it waits", || provider.seen().len() == 1);
-    assert_eq!(proxy.end(), 0);
-    let answer = asking.join().unwrap();
-    assert_eq!((answer.status, answer.header("request-id")), (429, Some("req_1")), "{answer:?}");
-    assert_eq!(answer.json()["type"], "error");
-    assert_eq!(
-        (answer.header("x-backstop-reason"), answer.header("x-should-retry")),
-        (Some("rate_limited"), None)
-    );
 }
 
 #[test]
@@ -748,14 +719,25 @@ fn a_client_that_waits_for_a_limit_is_kept_from_giving_up() {
         let pieces = [begin, chunk(ping), end].map(String::into_bytes).to_vec();
         Reply::Drip(pieces, Duration::from_millis(8500))
     });
-    let beside = Project::new("proxy-keep-alive-beside");
-    let (first, second) =
-        (ProxyProcess::start(&project, &waits, &[]), ProxyProcess::start(&beside, &thinks, &[]));
-    let post = |proxy: &ProxyProcess| proxy.post(api.stream_path, KEY, &api.request(true));
-    let (limited, thinking) = std::thread::scope(|scope| {
-        let thinking = scope.spawn(|| post(&second));
-        (post(&first), thinking.join().unwrap())
+    // What goes wrong after that has no status any more.
+    let denied = r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
+    let fails = Provider::new(|n, _| {
+        Reply::Bytes(match n {
+            0 => failed(429, "retry-after: 17\r\n"),
+            _ => whole(401, "content-type: application/json\r\n", denied),
+        })
     });
+    let beside = ["thinks", "fails"].map(|name| Project::new(&format!("proxy-keep-alive-{name}")));
+    let first = ProxyProcess::start(&project, &waits, &[]);
+    let second = ProxyProcess::start(&beside[0], &thinks, &[]);
+    let third = ProxyProcess::start(&beside[1], &fails, &[]);
+    let post = |proxy: &ProxyProcess| proxy.post(api.stream_path, KEY, &api.request(true));
+    let (limited, thinking, failing) = std::thread::scope(|scope| {
+        let (thinking, failing) = (scope.spawn(|| post(&second)), scope.spawn(|| post(&third)));
+        (post(&first), thinking.join().unwrap(), failing.join().unwrap())
+    });
+    assert_eq!((failing.status, failing.complete, fails.seen().len()), (200, true, 2));
+    assert!(failing.body.ends_with(&format!("event: error\ndata: {denied}\n\n")), "{failing:?}");
     for answer in [&limited, &thinking] {
         assert_eq!((answer.status, answer.complete), (200, true));
         let ours = "event: ping\ndata: {\"type\": \"ping\"}\n\n";
@@ -789,28 +771,36 @@ fn a_token_is_asked_for_and_kept_from_the_provider() {
 }
 
 #[test]
-fn a_request_under_way_ends_well_when_the_proxy_is_told_to_stop() {
-    let project = Project::new("proxy-drain");
-    let pieces = || {
-        let chunk = |events: &str| format!("{:x}\r\n{events}\r\n", events.len()).into_bytes();
-        let api = &APIS[0];
-        let mut all = vec![STREAM_HEAD.as_bytes().to_vec()];
-        all.extend([api.preamble, api.content, api.content, api.end].map(chunk));
-        all.push(b"0\r\n\r\n".to_vec());
-        all
-    };
-    let provider = Provider::new(move |_, _| Reply::Drip(pieces(), Duration::from_millis(150)));
+#[cfg(target_os = "linux")]
+fn a_client_that_reads_nothing_holds_up_the_provider() {
+    const PIECES: usize = 64;
+    let project = Project::new("proxy-slow-client");
+    let api = &APIS[1];
+    let chunk = |events: &str| format!("{:x}\r\n{events}\r\n", events.len()).into_bytes();
+    // A megabyte each.
+    let events = api.content.replace("hi", &"word ".repeat(20_000)).repeat(10);
+    let mut pieces = vec![STREAM_HEAD.as_bytes().to_vec()];
+    pieces.extend(std::iter::repeat_n(chunk(&events), PIECES));
+    pieces.push([chunk(api.end), b"0\r\n\r\n".to_vec()].concat());
+    let provider = Provider::new(move |_, _| Reply::Drip(pieces.clone(), Duration::ZERO));
     let proxy = ProxyProcess::start(&project, &provider, &[]);
+    let before = proxy.peak();
     let mut stream = proxy.connect();
-    let body = APIS[0].request(true);
-    write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
-    // The first content has come.
-    let mut first = [0; 1];
-    stream.read_exact(&mut first).unwrap();
-    proxy.terminate();
-    let rest = Answered::read(&mut first.as_slice().chain(&mut stream));
-    assert!(rest.complete && rest.body.ends_with(APIS[0].end), "{rest:?}");
-    assert_eq!(proxy.end(), 0);
+    let body = api.request(true);
+    write!(stream, "POST {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", api.path, body.len()).unwrap();
+    let mut seen = 0;
+    until("nothing moves any more", || {
+        // Long enough for the next piece, wherever there is room for one.
+        std::thread::sleep(Duration::from_millis(500));
+        let now = provider.pieces_written();
+        std::mem::replace(&mut seen, now) == now && now > 0
+    });
+    assert!(seen < PIECES, "all of it was taken from the provider, and nobody has read it");
+    let more = proxy.peak() - before;
+    assert!(more < events.len() * PIECES / 4, "{more} bytes in memory");
+    let answer = Answered::read(&mut stream);
+    assert!(answer.complete, "{} bytes", answer.body.len());
+    assert_eq!(answer.body.len(), events.len() * PIECES + api.end.len());
 }
 
 #[test]

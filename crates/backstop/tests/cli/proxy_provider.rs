@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,7 @@ pub(crate) struct Provider {
     pub(crate) port: u16,
     seen: Arc<Mutex<Vec<Seen>>>,
     hung_up: Arc<Mutex<usize>>,
+    pieces_written: Arc<AtomicUsize>,
 }
 
 impl Provider {
@@ -48,11 +50,14 @@ impl Provider {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (seen, hung_up): (Arc<Mutex<Vec<Seen>>>, Arc<Mutex<usize>>) = Default::default();
+        let pieces_written = Arc::<AtomicUsize>::default();
         let (all, gone, script) = (Arc::clone(&seen), Arc::clone(&hung_up), Arc::new(script));
+        let written = Arc::clone(&pieces_written);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else { return };
                 let (all, gone, script) = (Arc::clone(&all), Arc::clone(&gone), Arc::clone(&script));
+                let written = Arc::clone(&written);
                 std::thread::spawn(move || {
                     let Some(request) = read_request(&mut stream) else { return };
                     let n = {
@@ -60,11 +65,11 @@ impl Provider {
                         all.push(request.clone());
                         all.len() - 1
                     };
-                    answer(stream, script(n, &request), &gone);
+                    answer(stream, script(n, &request), &gone, &written);
                 });
             }
         });
-        Self { port, seen, hung_up }
+        Self { port, seen, hung_up, pieces_written }
     }
 
     /// Answers with these in order; the last one repeats.
@@ -80,12 +85,17 @@ impl Provider {
         *self.hung_up.lock().unwrap()
     }
 
+    /// How many pieces of dripping answers were taken from it.
+    pub(crate) fn pieces_written(&self) -> usize {
+        self.pieces_written.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn origin(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 }
 
-fn answer(mut stream: TcpStream, reply: Reply, gone: &Mutex<usize>) {
+fn answer(mut stream: TcpStream, reply: Reply, gone: &Mutex<usize>, written: &AtomicUsize) {
     match reply {
         Reply::Bytes(bytes) => {
             let _ = stream.write_all(&bytes);
@@ -99,6 +109,7 @@ fn answer(mut stream: TcpStream, reply: Reply, gone: &Mutex<usize>) {
                     *gone.lock().unwrap() += 1;
                     return;
                 }
+                written.fetch_add(1, Ordering::SeqCst);
             }
         }
         Reply::Reset(bytes) => {
@@ -266,8 +277,13 @@ impl ProxyProcess {
     }
 
     /// Asks for the end and waits for it.
-    pub(crate) fn end(mut self) -> i32 {
+    pub(crate) fn end(self) -> i32 {
         self.terminate();
+        self.ended()
+    }
+
+    /// Waits for the end.
+    pub(crate) fn ended(mut self) -> i32 {
         let mut code = None;
         until("the proxy ends", || {
             code = self.child.try_wait().unwrap();
