@@ -295,7 +295,8 @@ mod prepared {
 
     /// Our environment with these changes, in its order.
     fn environment(add: Vec<(OsString, OsString)>, remove: &[OsString]) -> Vec<(OsString, OsString)> {
-        let is_in = |list: &[(OsString, OsString)], name: &OsString| list.iter().any(|(other, _)| other == name);
+        let is_in =
+            |list: &[(OsString, OsString)], name: &OsString| list.iter().any(|(other, _)| other == name);
         let is_kept = |name: &OsString| !remove.contains(name) && !is_in(&add, name);
         let mut all: Vec<_> = std::env::vars_os().filter(|(name, _)| is_kept(name)).collect();
         for (at, (name, value)) in add.iter().enumerate() {

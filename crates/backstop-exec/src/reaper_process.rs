@@ -112,7 +112,8 @@ pub(crate) fn begin(launch: Launch, entry: Option<OwnedFd>, dies_with_us: bool) 
     let place: *mut Task = &raw mut *task;
     // SAFETY: the stack is not used by anybody else. What `place` points to lives until the reaper
     // has reported, or for ever.
-    let pid = unsafe { libc::clone(be_reaper, task.stacks.of_reaper(), SHARED | libc::SIGCHLD, place.cast()) };
+    let pid =
+        unsafe { libc::clone(be_reaper, task.stacks.of_reaper(), SHARED | libc::SIGCHLD, place.cast()) };
     let error = Error::last_os_error();
     system_call::set_blocked_signals(task.blocked);
     drop(to);
@@ -209,9 +210,7 @@ extern "C" fn be_reaper(task: *mut libc::c_void) -> libc::c_int {
                 system_call::call(libc::SYS_nanosleep, [&raw const pause as usize, 0, 0, 0, 0]);
                 continue;
             }
-            system_call::wait_for_signal(
-                system_call::only(libc::SIGCHLD) | system_call::only(PARENT_DIED),
-            );
+            system_call::wait_for_signal(system_call::only(libc::SIGCHLD) | system_call::only(PARENT_DIED));
         }
     }
 }
