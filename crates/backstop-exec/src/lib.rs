@@ -23,18 +23,23 @@ mod ended;
 mod head_tail;
 mod input;
 mod keeper;
+mod launch;
 mod leftover;
 mod mailbox;
 mod output_terminal;
 mod own_streams;
 mod pump;
 mod reaper;
+#[cfg(target_os = "linux")]
+mod reaper_process;
 mod same_file;
 mod spawn;
 mod spec;
 mod stop;
 mod stream_order;
 mod supervise;
+#[cfg(target_os = "linux")]
+mod system_call;
 mod terminal;
 pub mod tree;
 mod watched;

@@ -1,15 +1,15 @@
 //! Starts a command.
 
+use crate::launch::{Group, Launch, LaunchStream};
 use crate::mailbox::Mailbox;
 use crate::output_terminal::OutputTerminal;
 use crate::pump::Source;
-use crate::reaper::{Reaper, Reports};
+use crate::reaper::Reaper;
 use crate::{Input, Output, Spec, terminal, watched};
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 /// Why a command could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +71,7 @@ impl Root {
     pub(crate) fn pid(&self) -> u32 {
         match self {
             Root::Child(child) => child.id(),
-            Root::Below(reaper) => reaper.root(),
+            Root::Below(reaper) => reaper.root,
         }
     }
 
@@ -80,19 +80,26 @@ impl Root {
     pub(crate) fn top(&self) -> u32 {
         match self {
             Root::Child(child) => child.id(),
-            Root::Below(reaper) => reaper.pid(),
+            Root::Below(reaper) => reaper.pid,
         }
     }
 
-    /// Starts the command.
-    fn start(command: &mut Command, reports: Option<Reports>) -> std::io::Result<Self> {
-        let child = command.spawn()?;
-        #[cfg(target_os = "linux")]
-        if let Some(reports) = reports {
-            return Reaper::greet(child, reports).map(Root::Below);
+    /// Starts a command: below a reaper, unless it has no orphans.
+    #[cfg(target_os = "linux")]
+    fn start(spec: &Spec, launch: Launch) -> std::io::Result<Self> {
+        if spec.runs_nothing_else {
+            return launch.spawn().map(Root::Child);
         }
-        drop(reports);
-        Ok(Root::Child(child))
+        let (group, entry) = crate::cgroup::Cgroup::make(&spec.env).unzip();
+        let begun = crate::reaper_process::begin(launch, entry, spec.dies_with_us)?;
+        let crate::reaper_process::Begun { pid, root, reports, stacks } = begun;
+        Ok(Root::Below(Reaper { pid, root, reports, _stacks: stacks, _group: group }))
+    }
+
+    /// Starts a command. There are no reapers here.
+    #[cfg(not(target_os = "linux"))]
+    fn start(_: &Spec, launch: Launch) -> std::io::Result<Self> {
+        launch.spawn().map(Root::Child)
     }
 }
 
@@ -127,46 +134,27 @@ pub(crate) fn start(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running,
 }
 
 fn start_as(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running, StartError> {
-    let program = spec.argv.first().cloned().unwrap_or_default();
-    let name = program.to_string_lossy().into_owned();
+    let name = spec.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
     let system = |error| StartError::System { program: name.clone(), error };
     input.rewind().map_err(system)?;
-    let mut command = Command::new(&program);
-    command.args(spec.argv.iter().skip(1));
-    for name in &spec.env_remove {
-        command.env_remove(name);
-    }
-    command.envs(spec.env.iter().map(|(k, v)| (k, v)));
-    if let Some(folder) = &spec.folder {
-        command.current_dir(folder);
-    }
-    let reports = reports(spec, &mut command).map_err(system)?;
-    if !spec.ignored_signals.is_empty() {
-        ignore_signals(&mut command, spec.ignored_signals.clone());
-    }
     if spec.pty {
-        return start_on_terminal(spec, input, command, reports, to, &name);
+        return start_on_terminal(spec, input, to, &name);
     }
-    if !spec.shares_group && reports.is_none() {
-        command.process_group(0);
-    }
-    let mut closed = Vec::new();
     let (mut replay, mut ours) = (None, None);
     let mut piped = || {
         let (reader, writer) = std::io::pipe()?;
         ours = Some(writer);
-        Ok(Stdio::from(reader))
+        Ok(LaunchStream::Is(OwnedFd::from(reader)))
     };
-    command.stdin(match input {
-        Input::Inherit => Stdio::inherit(),
-        Input::Null => Stdio::null(),
-        Input::Closed => {
-            closed.push(0);
-            Stdio::null()
+    let stdin = match input {
+        Input::Inherit => LaunchStream::Ours,
+        Input::Null => LaunchStream::Is(File::open("/dev/null").map_err(system)?.into()),
+        Input::Closed => LaunchStream::Closed,
+        Input::File { file, .. } | Input::Pipe(file) => {
+            LaunchStream::Is(file.try_clone().map_err(system)?.into())
         }
-        Input::File { file, .. } | Input::Pipe(file) => Stdio::from(file.try_clone().map_err(system)?),
         Input::Watched(watched) => match watched.begin().map_err(system)? {
-            watched::Source::Own(file) => Stdio::from(file),
+            watched::Source::Own(file) => LaunchStream::Is(file.into()),
             watched::Source::Copy(copy) => {
                 replay = Some(copy);
                 piped().map_err(system)?
@@ -176,95 +164,78 @@ fn start_as(spec: &Spec, input: &Input, to: &Mailbox) -> Result<Running, StartEr
             replay = Some(given.clone());
             piped().map_err(system)?
         }
-    });
+    };
     let mut windows = Vec::new();
     let mut for_caller = None;
     let (stdout, theirs) = match &spec.stdout {
         Output::Caller => {
             let (reader, writer) = std::io::pipe().map_err(system)?;
             for_caller = Some(OwnedFd::from(reader));
-            (None, OwnedFd::from(writer))
+            (None, LaunchStream::Is(OwnedFd::from(writer)))
         }
         output => connect(output, &mut windows).map_err(system)?,
     };
-    if matches!(spec.stdout, Output::Closed) {
-        closed.push(1);
-    }
     let (stderr, errors) = if spec.joined {
-        if matches!(spec.stdout, Output::Closed) {
-            closed.push(2);
-        }
-        (None, theirs.try_clone().map_err(system)?)
+        let same = match &theirs {
+            LaunchStream::Is(file) => LaunchStream::Is(file.try_clone().map_err(system)?),
+            LaunchStream::Ours | LaunchStream::Closed => LaunchStream::Closed,
+        };
+        (None, same)
     } else {
-        if matches!(spec.stderr, Output::Closed) {
-            closed.push(2);
-        }
         connect(&spec.stderr, &mut windows).map_err(system)?
     };
-    command.stdout(Stdio::from(theirs)).stderr(Stdio::from(errors));
-    if !closed.is_empty() {
-        close_streams(&mut command, closed);
-    }
-    let root = Root::start(&mut command, reports).map_err(|error| refused(spec, &name, error))?;
+    let group = if spec.shares_group { Group::Ours } else { Group::Own };
+    let launch = launch(spec, [stdin, theirs, errors], group);
     // Our copies of the command's ends go with it.
-    drop(command);
+    let root = Root::start(spec, launch).map_err(|error| refused(spec, &name, error))?;
     if let (Some(replay), Some(pipe)) = (replay, ours) {
         replay.feed(Box::new(pipe)).map_err(system)?;
     }
     Ok(Running { root, stdout, for_caller, stderr, terminal: None, windows })
 }
 
-/// Puts a reaper above the command, unless it has no orphans, and gives what the reaper reports.
-#[cfg(target_os = "linux")]
-fn reports(spec: &Spec, command: &mut Command) -> std::io::Result<Option<Reports>> {
-    if spec.runs_nothing_else {
-        return Ok(None);
+/// What a command is started with.
+fn launch(spec: &Spec, streams: [LaunchStream; 3], group: Group) -> Launch {
+    Launch {
+        argv: spec.argv.clone(),
+        env: spec.env.clone(),
+        env_remove: spec.env_remove.clone(),
+        folder: spec.folder.clone(),
+        streams,
+        group,
+        ignored_signals: spec.ignored_signals.clone(),
     }
-    let (group, entry) = crate::cgroup::Cgroup::make(&spec.env).unzip();
-    let own_group = !spec.shares_group && !spec.pty;
-    let reports = crate::reaper::put_below(command, own_group, spec.dies_with_us, entry)?;
-    Ok(Some(Reports { reports, group }))
-}
-
-/// There are no reapers here.
-#[cfg(not(target_os = "linux"))]
-#[allow(clippy::unnecessary_wraps)]
-fn reports(_: &Spec, _: &mut Command) -> std::io::Result<Option<Reports>> {
-    Ok(None)
 }
 
 /// Our end and the command's end of one output stream.
-fn connect(output: &Output, windows: &mut Vec<OutputTerminal>) -> std::io::Result<(Option<Source>, OwnedFd)> {
+fn connect(
+    output: &Output,
+    windows: &mut Vec<OutputTerminal>,
+) -> std::io::Result<(Option<Source>, LaunchStream)> {
     match output {
         Output::Pipe | Output::Caller => {
             let (reader, writer) = std::io::pipe()?;
-            Ok((Some(Source::File(File::from(OwnedFd::from(reader)))), OwnedFd::from(writer)))
+            let reader = Source::File(File::from(OwnedFd::from(reader)));
+            Ok((Some(reader), LaunchStream::Is(OwnedFd::from(writer))))
         }
         Output::Terminal(real) => {
             let (window, theirs) = OutputTerminal::open(real)?;
             let reader = window.reader()?;
             windows.push(window);
-            Ok((Some(Source::Terminal(reader)), theirs))
+            Ok((Some(Source::Terminal(reader)), LaunchStream::Is(theirs)))
         }
-        Output::Own(real) => Ok((None, real.try_clone()?)),
-        Output::Closed => Ok((None, OwnedFd::from(File::options().write(true).open("/dev/null")?))),
+        Output::Own(real) => Ok((None, LaunchStream::Is(real.try_clone()?))),
+        Output::Closed => Ok((None, LaunchStream::Closed)),
     }
 }
 
 /// Starts a command in a session of its own, on a terminal of its own.
-fn start_on_terminal(
-    spec: &Spec,
-    input: &Input,
-    mut command: Command,
-    reports: Option<Reports>,
-    to: &Mailbox,
-    name: &str,
-) -> Result<Running, StartError> {
+fn start_on_terminal(spec: &Spec, input: &Input, to: &Mailbox, name: &str) -> Result<Running, StartError> {
     let system = |error| StartError::System { program: name.to_owned(), error };
     let mut terminal = terminal::Terminal::open().map_err(system)?;
-    terminal.attach(&mut command).map_err(system)?;
-    let root = Root::start(&mut command, reports).map_err(|error| refused(spec, name, error))?;
-    drop(command);
+    let streams = terminal.streams().map_err(system)?.map(LaunchStream::Is);
+    let root = Root::start(spec, launch(spec, streams, Group::Session))
+        .map_err(|error| refused(spec, name, error))?;
     terminal.started();
     if let (Input::Replay(replay), Ok(keyboard)) = (input, terminal.input(to)) {
         replay.feed(Box::new(keyboard)).map_err(system)?;
@@ -272,35 +243,6 @@ fn start_on_terminal(
     let stdout = Some(Source::File(terminal.output().map_err(system)?));
     let windows = Vec::new();
     Ok(Running { root, stdout, for_caller: None, stderr: None, terminal: Some(terminal), windows })
-}
-
-/// Leaves signals ignored. Rust restores the default action of SIGPIPE in every command that it
-/// starts.
-fn ignore_signals(command: &mut Command, ignored: Vec<i32>) {
-    // SAFETY: between fork and exec only system calls are made, which are safe there; nothing is
-    // allocated.
-    unsafe {
-        command.pre_exec(move || {
-            for signal in &ignored {
-                libc::signal(*signal, libc::SIG_IGN);
-            }
-            Ok(())
-        });
-    }
-}
-
-/// Closes these of the command's standard streams.
-fn close_streams(command: &mut Command, closed: Vec<i32>) {
-    // SAFETY: between fork and exec only close(2) is called, which is safe there; nothing is
-    // allocated.
-    unsafe {
-        command.pre_exec(move || {
-            for fd in &closed {
-                libc::close(*fd);
-            }
-            Ok(())
-        });
-    }
 }
 
 fn refused(spec: &Spec, program: &str, error: std::io::Error) -> StartError {

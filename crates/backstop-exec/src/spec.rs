@@ -90,9 +90,9 @@ pub struct Spec {
     /// Whether its processes are ended when this process is killed. Otherwise they run on, and
     /// [`end_leftover`](crate::end_leftover) ends them.
     pub dies_with_us: bool,
-    /// Whether it is known to start no other program. It has no reaper then, which saves two forks
-    /// of this process: only its process group is ended. If this process is killed, it runs on
-    /// until it ends by itself, whatever `dies_with_us` says.
+    /// Whether it is known to start no other program. It has no reaper then, which saves a process:
+    /// only its process group is ended. If this process is killed, it runs on until it ends by
+    /// itself, whatever `dies_with_us` says.
     pub runs_nothing_else: bool,
 }
 

@@ -186,7 +186,7 @@ impl<'s> Supervision<'s> {
             .collect();
         let top = match &root {
             Root::Child(_) => pid,
-            Root::Below(reaper) => reaper.pid(),
+            Root::Below(reaper) => reaper.pid,
         };
         let process = Process::find(pid).unwrap_or(Process { pid, start: 0 });
         let tree =

@@ -10,8 +10,6 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, Wi
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 
 /// A pseudo-terminal for a command: our side of it, and the previous settings of our own terminal.
 #[derive(Debug)]
@@ -29,23 +27,10 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Makes the pseudo-terminal the command's standard streams and its controlling terminal.
-    pub(crate) fn attach(&self, command: &mut Command) -> std::io::Result<()> {
+    /// The command's side, for each of its standard streams.
+    pub(crate) fn streams(&self) -> std::io::Result<[OwnedFd; 3]> {
         let theirs = self.theirs.as_ref().ok_or_else(|| std::io::Error::other("the terminal is in use"))?;
-        command
-            .stdin(Stdio::from(theirs.try_clone()?))
-            .stdout(Stdio::from(theirs.try_clone()?))
-            .stderr(Stdio::from(theirs.try_clone()?));
-        // SAFETY: between fork and exec only two system calls are made, both safe there; nothing is
-        // allocated.
-        unsafe {
-            command.pre_exec(|| {
-                rustix::process::setsid()?;
-                rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
-                Ok(())
-            });
-        }
-        Ok(())
+        Ok([theirs.try_clone()?, theirs.try_clone()?, theirs.try_clone()?])
     }
 
     /// Closes our copy of the command's side, and passes typed characters on as they are.

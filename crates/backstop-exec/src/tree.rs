@@ -4,6 +4,8 @@
 
 use rustix::process::{Pid, Signal};
 use std::ffi::{OsStr, OsString};
+#[cfg(target_os = "linux")]
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
 /// A process, by pid and start time.
@@ -64,6 +66,10 @@ pub(crate) fn own_group() -> Option<Pid> {
     group_of(std::process::id()).and_then(Pid::from_raw)
 }
 
+/// The longest description of a process that is read: 52 numbers and a name. It is given at once.
+#[cfg(target_os = "linux")]
+const STAT_BYTES_MAX: usize = 2048;
+
 /// The state of a process as the system reports it.
 #[derive(Debug)]
 pub(crate) struct Stat {
@@ -77,10 +83,12 @@ pub(crate) struct Stat {
 impl Stat {
     #[cfg(target_os = "linux")]
     pub(crate) fn read(pid: u32) -> Option<Self> {
-        let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let mut text = [0; STAT_BYTES_MAX];
+        let read = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut text).ok()?;
+        let text = text.get(..read)?;
         // The name is in brackets and may itself contain brackets.
-        let open = memchr::memchr(b'(', &text)?;
-        let close = memchr::memrchr(b')', &text)?;
+        let open = memchr::memchr(b'(', text)?;
+        let close = memchr::memrchr(b')', text)?;
         let rest = std::str::from_utf8(text.get(close + 2..)?).ok()?;
         let mut fields = rest.split(' ');
         let state = fields.next()?.bytes().next()?;

@@ -9,11 +9,11 @@
 use crate::host::StopRequest;
 use backstop_engine::Cancel;
 use backstop_exec::Stop;
+use std::io::{PipeWriter, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::JoinHandle;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Whether this process ignores a signal now.
 pub fn is_ignored(signal: i32) -> bool {
@@ -45,98 +45,122 @@ impl Caught {
         Some(self.0.load(Ordering::SeqCst)).filter(|n| *n > 0)
     }
 
-    fn note(&self, kind: SignalKind) {
-        let _ = self.0.compare_exchange(0, kind.as_raw_value(), Ordering::SeqCst, Ordering::SeqCst);
+    fn note(&self, signal: i32) {
+        let _ = self.0.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
     }
 }
 
-/// Passes signals on until it is aborted: the first that asks for the end is polite, the second is
-/// not. `shares_group` says that the command gets what keys send without us.
-pub fn watch(
-    cancel: Cancel,
-    stop: Stop,
-    caught: Caught,
-    shares_group: bool,
-) -> std::io::Result<JoinHandle<()>> {
-    if shares_group {
-        notice_keys()?;
+/// The signals that are listened to besides [`FORWARDED`].
+const LISTENED: [libc::c_int; 6] =
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGTSTP, libc::SIGWINCH];
+
+/// What is written into a pipe when a signal comes.
+const WAKES: &[u8] = &[0];
+
+/// A signal that is listened to, and whether it has come and was not dealt with yet.
+struct Received {
+    signal: libc::c_int,
+    came: AtomicBool,
+}
+
+/// Passes signals on until [`Watch::end`].
+#[derive(Debug)]
+pub struct Watch(Arc<AtomicBool>);
+
+impl Watch {
+    /// From now on nothing is done about a signal. The thread that waits for them ends with the
+    /// process.
+    pub fn end(&self) {
+        self.0.store(true, Ordering::SeqCst);
     }
+}
+
+/// Passes signals on, from a thread of its own: the first that asks for the end is polite, the
+/// second is not. `shares_group` says that the command gets what keys send without us.
+pub fn watch(cancel: Cancel, stop: Stop, caught: Caught, shares_group: bool) -> std::io::Result<Watch> {
+    let (mut reader, writer) = std::io::pipe()?;
+    let writer = Arc::new(writer);
+    let mut all = Vec::new();
     // What we were started to ignore (`nohup`) is ignored by the command as well.
-    let listen = |kind: SignalKind| {
-        if is_ignored(kind.as_raw_value()) {
-            return Ok(None);
-        }
-        signal(kind).map(Some)
-    };
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut hangup = listen(SignalKind::hangup())?;
-    let mut quit = listen(SignalKind::quit())?;
-    let mut suspend = listen(SignalKind::from_raw(libc::SIGTSTP))?;
-    let mut resized = listen(SignalKind::window_change())?;
-    let mut others = Vec::new();
-    for kind in FORWARDED.map(SignalKind::from_raw) {
-        others.extend(listen(kind)?.map(|signal| (kind, signal)));
+    for signal in LISTENED.into_iter().chain(FORWARDED).filter(|signal| !is_ignored(*signal)) {
+        let received = Arc::new(Received { signal, came: AtomicBool::new(false) });
+        listen(&received, &writer)?;
+        all.push(received);
     }
-    Ok(tokio::spawn(async move {
+    let watch = Watch(Arc::default());
+    let over = Arc::clone(&watch.0);
+    let run = move || {
+        let mut woken = [0; LISTENED.len() + FORWARDED.len()];
         loop {
-            let kind = tokio::select! {
-                () = next(&mut interrupt) => SignalKind::interrupt(),
-                () = next(&mut terminate) => SignalKind::terminate(),
-                () = next(&mut hangup) => SignalKind::hangup(),
-                () = next(&mut quit) => SignalKind::quit(),
-                () = next(&mut suspend) => {
-                    let key = shares_group && came_from_key(libc::SIGTSTP);
-                    if !key && backstop_exec::is_group_orphaned() {
-                        // Without us it would be ignored: nobody is there who continues what is
-                        // stopped.
-                        continue;
-                    }
-                    let waits = if key { stop.paused_by_key() } else { stop.pause() };
-                    if !waits {
-                        // Nothing runs now: we wait, and stop alone.
-                        backstop_exec::stop_here();
-                    }
-                    continue;
-                }
-                () = next(&mut resized) => {
-                    stop.resized();
-                    continue;
-                }
-                kind = any(&mut others) => {
-                    if stop.forward(kind.as_raw_value()) {
-                        continue;
-                    }
-                    // Nothing runs now: it ends us, as it ends whoever does not expect it.
-                    kind
-                }
-            };
-            if shares_group && came_from_key(kind.as_raw_value()) && stop.interrupted_by_key() {
-                continue;
+            match reader.read(&mut woken) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Ok(1..) => {}
+                _ => return,
             }
-            caught.note(kind);
-            cancel.cancel();
-            stop.pass_on(kind.as_raw_value());
+            for received in all.iter().filter(|received| received.came.swap(false, Ordering::SeqCst)) {
+                if over.load(Ordering::SeqCst) {
+                    return;
+                }
+                act(received.signal, &cancel, &stop, &caught, shares_group);
+            }
         }
-    }))
+    };
+    std::thread::Builder::new().name("signals".to_owned()).stack_size(128 << 10).spawn(run)?;
+    Ok(watch)
 }
 
-/// Notes for each signal of [`KEYS`] whether the kernel sent it. Registered before anybody else
-/// listens, so that it is noted when they hear of it.
-fn notice_keys() -> std::io::Result<()> {
-    #[cfg(target_os = "linux")]
-    for (signal, by_key) in KEYS.into_iter().zip(&BY_KEY) {
-        if is_ignored(signal) {
-            continue;
-        }
-        // SAFETY: storing to an atomic is allowed in a signal handler.
-        unsafe {
-            signal_hook_registry::register_sigaction(signal, move |info| {
+/// Notes when a signal comes, and for each of [`KEYS`] whether the kernel sent it.
+fn listen(received: &Arc<Received>, wake: &Arc<PipeWriter>) -> std::io::Result<()> {
+    let (received, wake) = (Arc::clone(received), Arc::clone(wake));
+    let by_key = KEYS.iter().position(|key| *key == received.signal).map(|at| &BY_KEY[at]);
+    // SAFETY: a signal handler may store to an atomic and write to a pipe. It is not full: it holds
+    // one byte of each signal at most.
+    unsafe {
+        signal_hook_registry::register_sigaction(received.signal, move |info| {
+            #[cfg(target_os = "linux")]
+            if let Some(by_key) = by_key {
                 by_key.store(info.si_code == libc::SI_KERNEL, Ordering::SeqCst);
-            })?;
-        }
+            }
+            #[cfg(not(target_os = "linux"))]
+            let _ = (info, by_key);
+            if !received.came.swap(true, Ordering::SeqCst) {
+                let _ = rustix::io::write(&*wake, WAKES);
+            }
+        })?;
     }
     Ok(())
+}
+
+/// Does what a signal asks for.
+fn act(signal: libc::c_int, cancel: &Cancel, stop: &Stop, caught: &Caught, shares_group: bool) {
+    match signal {
+        libc::SIGTSTP => {
+            let key = shares_group && came_from_key(signal);
+            if !key && backstop_exec::is_group_orphaned() {
+                // Without us it would be ignored: nobody is there who continues what is stopped.
+                return;
+            }
+            let waits = if key { stop.paused_by_key() } else { stop.pause() };
+            if !waits {
+                // Nothing runs now: we wait, and stop alone.
+                backstop_exec::stop_here();
+            }
+            return;
+        }
+        libc::SIGWINCH => {
+            stop.resized();
+            return;
+        }
+        // Where nothing runs, it ends us, as it ends whoever does not expect it.
+        signal if FORWARDED.contains(&signal) && stop.forward(signal) => return,
+        _ => {}
+    }
+    if shares_group && came_from_key(signal) && stop.interrupted_by_key() {
+        return;
+    }
+    caught.note(signal);
+    cancel.cancel();
+    stop.pass_on(signal);
 }
 
 fn came_from_key(signal: libc::c_int) -> bool {
@@ -167,28 +191,6 @@ pub fn end_by(signal: i32) {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
     }
-}
-
-/// The next of these signals.
-async fn any(signals: &mut [(SignalKind, Signal)]) -> SignalKind {
-    std::future::poll_fn(|context| {
-        for (kind, signal) in &mut *signals {
-            if signal.poll_recv(context).is_ready() {
-                return std::task::Poll::Ready(*kind);
-            }
-        }
-        std::task::Poll::Pending
-    })
-    .await
-}
-
-async fn next(signal: &mut Option<Signal>) {
-    if let Some(signal) = signal
-        && signal.recv().await.is_some()
-    {
-        return;
-    }
-    std::future::pending::<()>().await;
 }
 
 /// Turns signals into requests to stop. Ctrl-C lets running phases end, a second one does not; TERM

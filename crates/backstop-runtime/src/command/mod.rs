@@ -31,11 +31,12 @@ use backstop_core::{
     Dispatch, Fault, OutputLog, OutputStream, Reason, Redactor, SafeText, Shape, Signal, Timestamp,
 };
 use backstop_engine::{Attempt, Failed, Operation};
-use backstop_exec::{Cause, Ended, HeadTail, Input, Spec, StartError, Stop, Streams, supervise};
+use backstop_exec::{Cause, Ended, HeadTail, Input, Spec, StartError, Started, Stop, Streams, supervise};
 use backstop_store::Child;
 use nested::Nested;
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{Error, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,6 +80,8 @@ pub struct CommandOperation {
     recorder: Arc<Recorder>,
     last: Arc<LastAttempt>,
     nested: Arc<Nested>,
+    /// Why it cannot be started, where that is known before.
+    unstartable: Option<Error>,
 }
 
 /// What is left of a command when its attempts are over.
@@ -113,7 +116,13 @@ impl CommandOperation {
             recorder: Arc::clone(recorder),
             last: Arc::default(),
             nested: Arc::new(Nested::new(Arc::clone(project), Arc::clone(recorder))),
+            unstartable: None,
         }
+    }
+
+    /// Something that it needs cannot be had: its next attempt ends with that.
+    pub fn cannot_start(&mut self, error: Error) {
+        self.unstartable = Some(error);
     }
 
     /// What is left when its attempts are over.
@@ -180,28 +189,24 @@ impl Operation for CommandOperation {
                 );
             }
         };
-        let (stop, recorder, number) = (self.stop.clone(), Arc::clone(&self.recorder), attempt.number);
-        let (done, ended) = tokio::sync::oneshot::channel();
-        let run = move || {
-            let _ = done.send(supervise(&spec, streams, &stop, |started| {
-                recorder.child_started(Child {
-                    operation: None,
-                    attempt: number,
-                    pid: started.process.pid,
-                    start: started.process.start,
-                    group: started.group,
-                });
-            }));
+        let (recorder, number) = (&self.recorder, attempt.number);
+        let started = |started: Started| {
+            recorder.child_started(Child {
+                operation: None,
+                attempt: number,
+                pid: started.process.pid,
+                start: started.process.start,
+                group: started.group,
+            });
         };
-        // A thread of our own: that it cannot be had is an answer, not a panic.
-        let thread = std::thread::Builder::new().name("supervisor".to_owned()).spawn(run);
-        let program = || self.command.shown.clone();
-        let supervised = match thread {
-            Ok(_) => ended.await.unwrap_or_else(|_| {
-                let error = std::io::Error::other("its supervisor has failed");
-                Err(StartError::System { program: program(), error })
-            }),
-            Err(error) => Err(StartError::System { program: program(), error }),
+        let system = |error| StartError::System { program: self.command.shown.clone(), error };
+        // It blocks: nothing else is to be done meanwhile, and another thread waits for signals.
+        let supervised = match &self.unstartable {
+            Some(error) => {
+                Err(system(error.raw_os_error().map_or(error.kind().into(), Error::from_raw_os_error)))
+            }
+            None => catch_unwind(AssertUnwindSafe(|| supervise(&spec, streams, &self.stop, started)))
+                .unwrap_or_else(|_| Err(system(Error::other("its supervisor has failed")))),
         };
         let result = match supervised {
             Ok(ended) => self.ended(attempt.number, &ended),

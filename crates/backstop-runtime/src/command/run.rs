@@ -107,7 +107,7 @@ impl CommandRun {
         // Only on Linux are the processes of a command found that stays in our process group.
         let shares_group = cfg!(target_os = "linux") && !streams.pty && has_controlling_terminal();
         let settings = self.settings(streams, deadline, shares_group);
-        let operation = CommandOperation::new(settings, stop.clone(), command, &self.recorder);
+        let mut operation = CommandOperation::new(settings, stop.clone(), command, &self.recorder);
         let (after, caught) = (operation.after(), Caught::default());
         let around = OperationRun {
             project: Arc::clone(project),
@@ -120,14 +120,18 @@ impl CommandRun {
             repeatable: !command.request.once,
             confirm_with: confirm_with(self.recorder.run()),
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let finished = runtime.block_on(async {
-            let watch = signals::watch(cancel, stop, caught.clone(), shares_group)?;
-            let finished = around.attempt(&command.shown, operation).await;
-            watch.abort();
-            Ok::<_, std::io::Error>(finished)
-        })?;
-        runtime.shutdown_background();
+        let watch = match signals::watch(cancel, stop, caught.clone(), shares_group) {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                operation.cannot_start(error);
+                None
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        let finished = runtime.block_on(around.attempt(&command.shown, operation));
+        if let Some(watch) = watch {
+            watch.end();
+        }
         // The command is over: whoever asks for our end now gets it.
         signals::let_go();
         after.last.release();
