@@ -30,6 +30,7 @@ const FILES: &[(&str, &str)] = &[
     ("plain", include_str!("corpus/plain.txt")),
     ("tables", include_str!("corpus/tables.txt")),
     ("held_back", include_str!("corpus/held_back.txt")),
+    ("many_hands", include_str!("corpus/many_hands.txt")),
 ];
 
 fn cases() -> Vec<Case> {
