@@ -108,7 +108,7 @@ fn every_plan_is_read_as_it_was_meant() {
 /// What is left of a text without anything that is a mark.
 fn without_marks(text: &str) -> String {
     let mut text = text.replace("true", "").replace("false", "");
-    for mark in ["[x]", "[X]", "[~]", "[-]", "[ ]", "[]"] {
+    for mark in ["[x]", "[X]", "[✓]", "[~]", "[-]", "[ ]", "[]"] {
         text = text.replace(mark, "[]");
     }
     for word in [
@@ -119,6 +119,7 @@ fn without_marks(text: &str) -> String {
         "backlog",
         "deferred",
         "review",
+        "blocked",
         "cancelled",
         "done",
         "Done",

@@ -76,6 +76,11 @@ const NUMBERS: &[(&str, &str)] = &[
     ("ten", "10"),
 ];
 
+/// Whether a word in lower case, before a number, makes a heading one of a row.
+pub(crate) fn is_word(word: &str) -> bool {
+    WORDS.contains(&word)
+}
+
 /// The label of a heading without markup: a word of a row and a number, or a number and a
 /// separator.
 pub(crate) fn heading(text: &str) -> Option<Label> {

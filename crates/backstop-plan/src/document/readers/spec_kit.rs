@@ -5,7 +5,8 @@ use super::super::format::By;
 use super::super::inline::plain;
 use super::super::label;
 use super::grouped::passed_over;
-use super::markdown::{Head, Markdown, WAITS};
+use super::super::words::WAITS;
+use super::markdown::{Head, Markdown};
 
 /// The letter that ids begin with.
 const PREFIX: &str = "T";
