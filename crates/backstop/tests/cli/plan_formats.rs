@@ -307,7 +307,7 @@ fn an_agent_may_be_the_path_of_a_program_and_a_diff_of_nothing_says_so() {
     project.run(&["run", "list.md", "--agent", &agent, "--commit", "auto"]).go().code(3);
     let diff = project.run(&["plan", "diff", "1"]).go().code(0).stdout();
     has(&diff, &["attempt 2 of phase 1 changed no file"]);
-    let wrong = project.run(&["run", "list.md", "--agent", "zzzzzzzz", "--fresh", "--yes"]).go();
+    let wrong = project.run(&["run", "list.md", "--agent", "zzzzzzzz", "--commit", "auto"]).go();
     has(&wrong.code(2).stderr(), &["there is no agent `zzzzzzzz`", "--agent 'my-agent"]);
 }
 
