@@ -499,7 +499,7 @@ impl<'u> Known<'u> {
 
     fn one(&self, text: &str) -> Option<Vec<usize>> {
         let by_id = |text: &str| self.by_key.get(text.parse::<PhaseId>().ok()?.key().as_str()).cloned();
-        let labelled = label::heading(singular(text).as_str());
+        let labelled = label::heading(&label::singular(text));
         let head =
             text.split_once([':', '–', '—']).or_else(|| text.split_once(" - ")).map(|(head, _)| head.trim());
         by_id(text)
@@ -523,17 +523,9 @@ impl<'u> Known<'u> {
     }
 }
 
-/// `Phases 1` as `Phase 1`.
-fn singular(text: &str) -> String {
-    match text.split_once(' ') {
-        Some((word, rest)) => format!("{} {rest}", word.trim_end_matches('s')),
-        None => text.to_owned(),
-    }
-}
-
 /// Whether a text can only mean a phase: a number, a code, or a word of a row with a number.
 fn looks_like_an_id(text: &str) -> bool {
     let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
     let is_short = text.len() <= 12 && !text.contains(char::is_whitespace);
-    has_digit && (is_short && !text.contains('/') || label::heading(&singular(text)).is_some())
+    has_digit && (is_short && !text.contains('/') || label::heading(&label::singular(text)).is_some())
 }

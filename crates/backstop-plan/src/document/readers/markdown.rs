@@ -546,8 +546,8 @@ fn remarks(text: &str) -> impl Iterator<Item = &str> {
     text.split('(').skip(1).filter_map(|part| part.split_once(')').map(|(remark, _)| remark))
 }
 
-/// The names in a remark after a word such as `depends on`, where a number is among them: prose
-/// names nobody.
+/// The names in a remark after a word such as `depends on`, where the first can only be a phase:
+/// `needs S3` and `after lunch` are prose.
 fn waits_in(remark: &str) -> Option<&str> {
     let lower = remark.to_ascii_lowercase();
     let begins = |word: &str| {
@@ -558,7 +558,10 @@ fn waits_in(remark: &str) -> Option<&str> {
     let behind = &remark[WAITS.iter().find_map(|word| begins(word))?..];
     let part = behind.split(';').next().unwrap_or(behind).trim_matches([' ', ':', '.', ',']);
     let first = part.split([',', '&']).next().unwrap_or(part);
-    let is_name = first.split_whitespace().count() <= 3 && first.bytes().any(|byte| byte.is_ascii_digit());
+    let first = words::joined(first).into_iter().next().unwrap_or_default();
+    let is_labelled = || label::heading(&label::singular(&first)).is_some_and(|label| !label.word.is_empty());
+    let is_number = first.trim_start_matches('#').split(['-', '–']).all(|end| label::is_number(end.trim()));
+    let is_name = first.split_whitespace().count() <= 3 && (is_number || is_labelled());
     is_name.then_some(part)
 }
 
@@ -567,7 +570,7 @@ fn waits_in(remark: &str) -> Option<&str> {
 fn without_parallel_remark(text: &str) -> Option<String> {
     let remark = remarks(text).find(|remark| {
         let first = remark.split([',', ';']).next().unwrap_or(remark).trim().to_ascii_lowercase();
-        PARALLEL.contains(&first.as_str()) && (waits_in(remark).is_some() || !remark.contains([',', ';']))
+        PARALLEL.contains(&first.as_str()) && (!words::behind(remark, WAITS).is_empty() || !remark.contains([',', ';']))
     })?;
     let left = text.replacen(&format!("({remark})"), "", 1);
     Some(left.split_whitespace().collect::<Vec<_>>().join(" "))
