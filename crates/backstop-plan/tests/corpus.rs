@@ -116,6 +116,8 @@ fn without_marks(text: &str) -> String {
         "in-progress",
         "In Progress",
         "pending",
+        "todo",
+        "completed",
         "backlog",
         "deferred",
         "review",
@@ -134,7 +136,7 @@ fn without_marks(text: &str) -> String {
     for line in ["Done", "done", "Ready For Dev", "In Progress"] {
         text = text.replace(&format!("\n{line}\n"), "\n\n");
     }
-    let signs = ['✅', '⬜', '⏭', '\u{fe0f}', '🔄', '❌', '⏸'];
+    let signs = ['✅', '⬜', '⏭', '\u{fe0f}', '🔄', '❌', '⏸', '⏳', '🚧'];
     let text: String = text.chars().filter(|c| !signs.contains(c)).collect();
     for word in ["Todo", "In Progress", "Not Started", "Complete", "Skipped", "(done)", "open"] {
         // The words of status cells.

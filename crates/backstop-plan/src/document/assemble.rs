@@ -336,9 +336,8 @@ impl Units {
                 on.retain(|other| *other < at);
                 (!on.is_empty()).then_some(on)
             };
-            let named = named
-                .or_else(|| before(hinted(&unit.entry.hints)))
-                .or_else(|| before(said.on[at].clone()));
+            let named =
+                named.or_else(|| before(hinted(&unit.entry.hints))).or_else(|| before(said.on[at].clone()));
             let mut with = hinted(&unit.entry.with);
             with.extend(&said.with[at]);
             places.push(Place { named, beside: unit.entry.beside, group: unit.group, with });

@@ -89,9 +89,8 @@ fn side_by_side(depends_on: &[Vec<usize>], waves: &[Vec<usize>], count: usize) -
     let reach = graph::Reach::new(depends_on);
     for wave in wide {
         for &one in wave {
-            beside[one].extend(
-                wave.iter().copied().filter(|other| *other != one && !reach.either(one, *other)),
-            );
+            beside[one]
+                .extend(wave.iter().copied().filter(|other| *other != one && !reach.either(one, *other)));
         }
     }
     for list in &mut beside {

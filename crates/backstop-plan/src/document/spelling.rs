@@ -58,9 +58,10 @@ fn alike(there: &str, status: Status, column_todo: bool) -> String {
     if let Some(word) = super::status::in_language_of(there, status) {
         let first_is_upper = there.chars().next().is_some_and(char::is_uppercase);
         let mut chars = word.chars();
-        let first = chars.next().into_iter().flat_map(|c| {
-            if first_is_upper { c.to_uppercase().collect::<Vec<_>>() } else { vec![c] }
-        });
+        let first = chars
+            .next()
+            .into_iter()
+            .flat_map(|c| if first_is_upper { c.to_uppercase().collect::<Vec<_>>() } else { vec![c] });
         return first.chain(chars).collect();
     }
     match word(status, todo) {

@@ -182,7 +182,8 @@ const OTHER_LANGUAGES: &[&[(&str, Status)]] = &[
 /// The word for a status in the language of another word; nothing where that is not one of another
 /// language.
 pub(crate) fn in_language_of(word: &str, status: Status) -> Option<&'static str> {
-    let knows = |language: &&&[(&str, Status)]| language.iter().any(|(known, _)| known.eq_ignore_ascii_case(word));
+    let knows =
+        |language: &&&[(&str, Status)]| language.iter().any(|(known, _)| known.eq_ignore_ascii_case(word));
     let language = OTHER_LANGUAGES.iter().find(knows)?;
     language.iter().find(|(_, known)| *known == status).map(|(word, _)| *word)
 }
@@ -243,8 +244,8 @@ pub(crate) fn read_cell(cell: &str) -> StatusCell {
             found.brackets = Some((at..at + length, status));
             at += length;
         } else {
-            let words = WORDS.iter().chain(OTHER_LANGUAGES.iter().copied().flatten());
-            let word = words.into_iter().find(|(word, _)| begins_with(rest, word));
+            let mut words = WORDS.iter().chain(OTHER_LANGUAGES.iter().copied().flatten());
+            let word = words.find(|(word, _)| begins_with(rest, word));
             let word = word.map(|(word, status)| (word.len(), *status)).or_else(|| percent(rest));
             found.word = word.map(|(length, status)| (at..at + length, status));
             break;

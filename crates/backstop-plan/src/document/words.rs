@@ -170,7 +170,9 @@ pub(crate) fn joined(text: &str) -> Vec<String> {
             None => (*word, false),
         };
         let is_between = !items[items.len() - 1].is_empty()
-            && words.get(at + 1).is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit() || c.is_uppercase()));
+            && words
+                .get(at + 1)
+                .is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit() || c.is_uppercase()));
         let is_join = JOINS.iter().any(|join| word.eq_ignore_ascii_case(join))
             || (is_between && SHORT_JOINS.contains(&word));
         let last = items.len() - 1;
@@ -245,9 +247,12 @@ mod tests {
         ] {
             assert_eq!(joined(text).join("|"), want, "{text}");
         }
-        for (text, want) in
-            [("after 2", "2"), ("Phase 1 completed", "Phase 1"), ("Completion of Setup.", "Setup"), ("done", "done")]
-        {
+        for (text, want) in [
+            ("after 2", "2"),
+            ("Phase 1 completed", "Phase 1"),
+            ("Completion of Setup.", "Setup"),
+            ("done", "done"),
+        ] {
             assert_eq!(bare(text), want, "{text}");
         }
         for (text, want) in [

@@ -247,8 +247,8 @@ impl<'t> Markdown<'t> {
     /// labelled heading in it.
     fn own_lines(&self, head: &Head) -> Vec<Range<usize>> {
         let next = self.heads.partition_point(|below| below.line <= head.line);
-        let inside = self.heads[next..].iter().take_while(|below| below.line < head.end);
-        let end = inside.into_iter().find(|below| below.label.is_some()).map_or(head.end, |below| below.line);
+        let mut inside = self.heads[next..].iter().take_while(|below| below.line < head.end);
+        let end = inside.find(|below| below.label.is_some()).map_or(head.end, |below| below.line);
         let mut lines = Vec::new();
         let mut from = head.line + 1;
         for at in self.items(head.line + 1..end) {
@@ -268,7 +268,8 @@ impl<'t> Markdown<'t> {
             head.label.is_none() && ORDER_SECTIONS.contains(&head.text.to_lowercase().trim_end_matches(':'))
         };
         let lines = self.heads.iter().filter(is_order).flat_map(|head| head.line + 1..head.end);
-        let is_prose = |line: &usize| matches!(self.blocks.kinds[*line], Kind::Text | Kind::Item | Kind::Quote);
+        let is_prose =
+            |line: &usize| matches!(self.blocks.kinds[*line], Kind::Text | Kind::Item | Kind::Quote);
         lines.filter(is_prose).filter_map(|line| sentence(self.source.line(line))).collect()
     }
 
@@ -282,8 +283,11 @@ impl<'t> Markdown<'t> {
         for line in own.iter().flat_map(|lines| lines.clone()) {
             // A sentence of the section: `Requires Steps 2 and 3.`
             let text = self.source.line(line);
-            let begins = |word: &&str| words::begins_with(text.trim_start_matches(['-', '*', '_', ' ', '>']), word);
-            if matches!(self.blocks.kinds[line], Kind::Text | Kind::Item | Kind::Quote) && WAITS.iter().any(|word| begins(&word)) {
+            let begins =
+                |word: &&str| words::begins_with(text.trim_start_matches(['-', '*', '_', ' ', '>']), word);
+            if matches!(self.blocks.kinds[line], Kind::Text | Kind::Item | Kind::Quote)
+                && WAITS.iter().any(|word| begins(&word))
+            {
                 hints.extend(self.named_behind(text, WAITS).into_iter().take(1));
             }
         }
@@ -320,8 +324,8 @@ impl<'t> Markdown<'t> {
                 continue;
             }
             let text = self.source.line(line);
-            let colon = text.char_indices().take_while(|(at, _)| *at < NAME_BYTES_MAX);
-            let Some((colon, sign)) = colon.into_iter().find(|(_, c)| matches!(c, ':' | '：')) else {
+            let mut chars = text.char_indices().take_while(|(at, _)| *at < NAME_BYTES_MAX);
+            let Some((colon, sign)) = chars.find(|(_, c)| matches!(c, ':' | '：')) else {
                 continue;
             };
             let name =
@@ -429,7 +433,10 @@ fn sentence(line: &str) -> Option<Sentence> {
         return None;
     }
     if lower.contains("parallel") {
-        let end = [" can ", " may ", " are ", " run ", " in parallel"].iter().filter_map(|word| lower.find(word)).min()?;
+        let end = [" can ", " may ", " are ", " run ", " in parallel"]
+            .iter()
+            .filter_map(|word| lower.find(word))
+            .min()?;
         return Some(Sentence::Beside(text[..end].to_owned()));
     }
     let (at, word) = SENTENCE_WAITS.iter().filter_map(|word| Some((lower.find(word)?, word))).min()?;
@@ -448,17 +455,20 @@ fn add_unmarked_headings<'t>(source: &Source<'t>, blocks: &mut Blocks<'t>) {
         return;
     }
     let is_bold = |text: &str| {
-        let inner = ["**", "__"].iter().find_map(|mark| Some((text.strip_prefix(mark)?.split_once(mark)?, *mark)));
+        let inner =
+            ["**", "__"].iter().find_map(|mark| Some((text.strip_prefix(mark)?.split_once(mark)?, *mark)));
         inner.is_some_and(|((_, rest), _)| !rest.contains(char::is_alphanumeric)) && is_labelled(text)
     };
     let is_plain = |text: &str| {
         let label = label::heading(text).filter(|label| !label.word.is_empty() && !label.name.is_empty());
         let Some(label) = label else { return false };
         let before = &text[..text.len() - label.name.len()];
-        text.starts_with(char::is_alphanumeric) && before.trim_end().ends_with([':', '.', '-', '–', '—', '：'])
+        text.starts_with(char::is_alphanumeric)
+            && before.trim_end().ends_with([':', '.', '-', '–', '—', '：'])
     };
-    let lines: Vec<usize> =
-        (0..source.count()).filter(|line| blocks.kinds[*line] == Kind::Text && !source.line(*line).contains('|')).collect();
+    let lines: Vec<usize> = (0..source.count())
+        .filter(|line| blocks.kinds[*line] == Kind::Text && !source.line(*line).contains('|'))
+        .collect();
     let of = |wanted: &dyn Fn(&str) -> bool| -> Vec<usize> {
         lines.iter().copied().filter(|line| wanted(source.line(*line).trim())).collect()
     };
@@ -570,7 +580,8 @@ fn waits_in(remark: &str) -> Option<&str> {
 fn without_parallel_remark(text: &str) -> Option<String> {
     let remark = remarks(text).find(|remark| {
         let first = remark.split([',', ';']).next().unwrap_or(remark).trim().to_ascii_lowercase();
-        PARALLEL.contains(&first.as_str()) && (!words::behind(remark, WAITS).is_empty() || !remark.contains([',', ';']))
+        PARALLEL.contains(&first.as_str())
+            && (!words::behind(remark, WAITS).is_empty() || !remark.contains([',', ';']))
     })?;
     let left = text.replacen(&format!("({remark})"), "", 1);
     Some(left.split_whitespace().collect::<Vec<_>>().join(" "))

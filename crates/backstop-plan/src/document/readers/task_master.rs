@@ -39,8 +39,18 @@ const STATUSES: Vocabulary = Vocabulary {
 /// The keys of a list of tasks.
 const LISTS: &[&str] = &["tasks", "phases", "steps", "stories"];
 /// The keys of what a task waits for.
-const DEPENDS: &[&str] =
-    &["dependencies", "depends_on", "dependsOn", "dependencies_on", "deps", "needs", "after", "blockedBy", "blocked_by", "requires"];
+const DEPENDS: &[&str] = &[
+    "dependencies",
+    "depends_on",
+    "dependsOn",
+    "dependencies_on",
+    "deps",
+    "needs",
+    "after",
+    "blockedBy",
+    "blocked_by",
+    "requires",
+];
 
 /// The tag that is read where there are several.
 const TAG: &str = "master";
@@ -74,7 +84,9 @@ pub(super) fn read(document: &Json<'_>, members: &[Member]) -> Option<Draft> {
 
 /// Reads a list of tasks. Where none of them says what it waits for, order is order.
 pub(super) fn read_tasks(document: &Json<'_>, tasks: &[Node]) -> Draft {
-    let says = |node: &Node| object(node).is_some_and(|members| DEPENDS.iter().any(|key| get(members, key).is_some()));
+    let says = |node: &Node| {
+        object(node).is_some_and(|members| DEPENDS.iter().any(|key| get(members, key).is_some()))
+    };
     let is_ordered = !tasks.iter().any(says);
     let group = |node: &Node| {
         let members = object(node)?;
@@ -133,7 +145,8 @@ fn entry(document: &Json<'_>, node: &Node, members: &[Member], outer: &str) -> E
         }
         marks.push(Mark { file: 0, place: Place::Flag { range: flag.start..flag.end } });
     }
-    let title = ["title", "name", "task", "summary"].iter().map(|key| text(key)).find(|text| !text.is_empty());
+    let title =
+        ["title", "name", "task", "summary"].iter().map(|key| text(key)).find(|text| !text.is_empty());
     let title = title.unwrap_or_default();
     let mut section = format!("# Task {id}: {title}\n");
     for (heading, key) in [("", "description"), ("Details", "details"), ("Test strategy", "testStrategy")] {
