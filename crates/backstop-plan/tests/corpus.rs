@@ -30,6 +30,7 @@ const FILES: &[(&str, &str)] = &[
     ("plain", include_str!("corpus/plain.txt")),
     ("tables", include_str!("corpus/tables.txt")),
     ("held_back", include_str!("corpus/held_back.txt")),
+    ("many_hands", include_str!("corpus/many_hands.txt")),
 ];
 
 fn cases() -> Vec<Case> {
@@ -107,7 +108,7 @@ fn every_plan_is_read_as_it_was_meant() {
 /// What is left of a text without anything that is a mark.
 fn without_marks(text: &str) -> String {
     let mut text = text.replace("true", "").replace("false", "");
-    for mark in ["[x]", "[X]", "[~]", "[-]", "[ ]", "[]"] {
+    for mark in ["[x]", "[X]", "[✓]", "[~]", "[-]", "[ ]", "[]"] {
         text = text.replace(mark, "[]");
     }
     for word in [
@@ -115,9 +116,12 @@ fn without_marks(text: &str) -> String {
         "in-progress",
         "In Progress",
         "pending",
+        "todo",
+        "completed",
         "backlog",
         "deferred",
         "review",
+        "blocked",
         "cancelled",
         "done",
         "Done",
@@ -132,7 +136,7 @@ fn without_marks(text: &str) -> String {
     for line in ["Done", "done", "Ready For Dev", "In Progress"] {
         text = text.replace(&format!("\n{line}\n"), "\n\n");
     }
-    let signs = ['✅', '⬜', '⏭', '\u{fe0f}', '🔄', '❌', '⏸'];
+    let signs = ['✅', '⬜', '⏭', '\u{fe0f}', '🔄', '❌', '⏸', '⏳', '🚧'];
     let text: String = text.chars().filter(|c| !signs.contains(c)).collect();
     for word in ["Todo", "In Progress", "Not Started", "Complete", "Skipped", "(done)", "open"] {
         // The words of status cells.

@@ -1,7 +1,7 @@
 //! From a draft to a plan: which of its entries are phases, their ids, what waits for what. All
 //! that is wrong is found at once.
 
-use super::draft::{After, Draft, Entry, Group, Step};
+use super::draft::{After, Draft, Entry, Group, Sentence, Step};
 use super::error::{PlanError, PlanErrorKind, PlanErrors, shown_text};
 use super::format::By;
 use super::hash;
@@ -14,7 +14,7 @@ use super::settings::GateSetting;
 use super::source::Source;
 use super::status::Status;
 use super::warning::{Warning, Warnings, quoted};
-use super::{PHASES_MAX, estimate, label};
+use super::{PHASES_MAX, estimate, label, words};
 use backstop_core::SafeText;
 use backstop_core::nearest::nearest;
 use backstop_core::order as graph;
@@ -30,8 +30,8 @@ pub(crate) struct Units {
     pub(crate) ids: Vec<PhaseId>,
     /// The marks of groups whose tasks are phases: done when all of them are.
     pub(crate) outer: Vec<(Vec<Mark>, Vec<usize>)>,
-    /// The ids of groups whose tasks are phases.
-    groups: Vec<(String, Vec<usize>)>,
+    /// The ids of groups whose tasks are phases, and of tasks in groups that are phases.
+    others: Vec<(String, Vec<usize>)>,
     pub(crate) errors: Vec<PlanError>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn units(draft: &mut Draft, by: Option<By>, source: &Source<'_>) -> U
         units: Vec::new(),
         ids: Vec::new(),
         outer: Vec::new(),
-        groups: Vec::new(),
+        others: Vec::new(),
         errors: Vec::new(),
     };
     let groups = std::mem::take(&mut draft.groups);
@@ -69,6 +69,8 @@ pub(crate) fn units(draft: &mut Draft, by: Option<By>, source: &Source<'_>) -> U
             // Tasks that are in no group are neighbours.
             all.units.push(Unit { entry: group.entry, group: usize::MAX });
         } else if by == By::Phase {
+            let inner = group.items.iter().filter(|item| !item.id.is_empty());
+            all.others.extend(inner.map(|item| (item.id.clone(), vec![all.units.len()])));
             all.units.push(Unit { entry: whole(group), group: at });
         } else {
             all.add_items(group, at, draft.renumber && several);
@@ -123,7 +125,7 @@ impl Units {
             self.outer.push((outer.marks, units.clone()));
         }
         if !outer.id.is_empty() {
-            self.groups.push((outer.id, units));
+            self.others.push((outer.id, units));
         }
     }
 
@@ -186,7 +188,7 @@ pub(crate) fn plan(mut draft: Draft, by: Option<By>, source: &Source<'_>) -> Res
         return Err(PlanError::at(all.units[PHASES_MAX].entry.line + 1, 1, kind).into());
     }
     let mut warnings = Warnings::default();
-    let (depends_on, parallel_with) = all.edges(source, &mut warnings);
+    let (depends_on, parallel_with) = all.edges(&draft.order, source, &mut warnings);
     if let Some(cycle) = graph::cycle(&depends_on) {
         let shown: Vec<String> = cycle.iter().map(|at| all.ids[*at].shown().to_owned()).collect();
         let (line, column) = source.position(all.units[cycle[0]].entry.at);
@@ -286,8 +288,14 @@ fn gates<'c>(commands: impl Iterator<Item = &'c String>) -> Option<Vec<GateSetti
 
 impl Units {
     /// What waits for what, and what may run at the same time. Names that lead nowhere are errors.
-    fn edges(&mut self, source: &Source<'_>, warnings: &mut Warnings) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
+    fn edges(
+        &mut self,
+        order: &[Sentence],
+        source: &Source<'_>,
+        warnings: &mut Warnings,
+    ) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
         let known = Known::new(self);
+        let said = Said::new(order, &known, self.units.len());
         let mut places = Vec::with_capacity(self.units.len());
         let mut errors = Vec::new();
         for (at, unit) in self.units.iter().enumerate() {
@@ -321,7 +329,18 @@ impl Units {
                     (!is_prose).then_some(on)
                 }
             };
-            places.push(Place { named, beside: unit.entry.beside, group: unit.group });
+            let hinted = |list: &[(String, usize)]| -> Vec<usize> {
+                list.iter().filter_map(|(value, _)| known.names(value, at)).flatten().collect()
+            };
+            let before = |mut on: Vec<usize>| {
+                on.retain(|other| *other < at);
+                (!on.is_empty()).then_some(on)
+            };
+            let named =
+                named.or_else(|| before(hinted(&unit.entry.hints))).or_else(|| before(said.on[at].clone()));
+            let mut with = hinted(&unit.entry.with);
+            with.extend(&said.with[at]);
+            places.push(Place { named, beside: unit.entry.beside, group: unit.group, with });
         }
         self.errors.extend(errors);
         if self.by == By::Phase {
@@ -329,6 +348,49 @@ impl Units {
             places.iter_mut().for_each(|place| place.group = 0);
         }
         sequence(&places)
+    }
+}
+
+/// What the sections about the order of a plan say of each of its phases.
+struct Said {
+    on: Vec<Vec<usize>>,
+    with: Vec<Vec<usize>>,
+}
+
+impl Said {
+    /// A sentence counts where all of it leads to phases.
+    fn new(order: &[Sentence], known: &Known<'_>, count: usize) -> Self {
+        let mut said = Self { on: vec![Vec::new(); count], with: vec![Vec::new(); count] };
+        let names = |text: &str| known.names(text, 0);
+        for sentence in order {
+            match sentence {
+                Sentence::Waits(who, on) => said.waits(names(who), names(on)),
+                Sentence::Chain(parts) => {
+                    let parts: Vec<_> = parts.iter().map(|part| names(part)).collect();
+                    for pair in parts.windows(2) {
+                        said.waits(pair[1].clone(), pair[0].clone());
+                    }
+                    parts.into_iter().flatten().for_each(|part| said.beside(&part));
+                }
+                Sentence::Beside(who) => names(who).iter().for_each(|who| said.beside(who)),
+            }
+        }
+        said
+    }
+
+    /// The later of the two waits for the earlier one, whichever way an arrow points.
+    fn waits(&mut self, who: Option<Vec<usize>>, on: Option<Vec<usize>>) {
+        for &one in who.iter().flatten() {
+            for &other in on.iter().flatten() {
+                self.on[one.max(other)].extend((one != other).then_some(one.min(other)));
+            }
+        }
+    }
+
+    fn beside(&mut self, all: &[usize]) {
+        for pair in all.windows(2) {
+            self.with[pair[1]].push(pair[0]);
+        }
     }
 }
 
@@ -358,7 +420,7 @@ impl<'u> Known<'u> {
         for (at, id) in units.ids.iter().enumerate() {
             by_key.entry(id.key().as_str().to_owned()).or_insert_with(|| vec![at]);
         }
-        for (id, list) in &units.groups {
+        for (id, list) in &units.others {
             if let Ok(id) = id.parse::<PhaseId>() {
                 by_key.entry(id.key().as_str().to_owned()).or_insert_with(|| list.clone());
             }
@@ -366,7 +428,12 @@ impl<'u> Known<'u> {
         let mut by_name = HashMap::new();
         let mut starts = Vec::with_capacity(units.units.len());
         for (at, unit) in units.units.iter().enumerate() {
-            by_name.entry(unit.entry.name.to_lowercase()).or_insert(at);
+            let name = unit.entry.name.to_lowercase();
+            // `Audit — run it on all pages` is `Audit`.
+            let short = name.split([':', '–', '—', '(']).next().unwrap_or_default();
+            let short = short.split(" - ").next().unwrap_or_default().trim().to_owned();
+            by_name.entry(name).or_insert(at);
+            by_name.entry(short).or_insert(at);
             let start = match units.units.get(at.wrapping_sub(1)) {
                 Some(before) if before.group == unit.group => starts[at - 1],
                 _ => at,
@@ -374,6 +441,13 @@ impl<'u> Known<'u> {
             starts.push(start);
         }
         Self { ids: &units.ids, by_key, by_name, starts }
+    }
+
+    /// The phases that a text names, where it names nothing else.
+    fn names(&self, value: &str, at: usize) -> Option<Vec<usize>> {
+        let found = self.resolve(value, at);
+        let is_all = found.unknown.is_none() && found.words.is_none() && !found.on.is_empty();
+        is_all.then_some(found.on)
     }
 
     fn resolve(&self, value: &str, at: usize) -> Resolved {
@@ -398,17 +472,25 @@ impl<'u> Known<'u> {
             }
             None => {}
         }
-        for part in value.split([',', ';', '&', '+', '\n']).flat_map(|part| part.split(" and ")) {
-            let part = part.trim().trim_end_matches('.').trim_start_matches("and ").trim();
-            if is_none(part) {
+        for part in value.split([',', ';', '\n', '、', '，']) {
+            let part = part.trim().trim_end_matches('.');
+            // A name may have an "and" of its own.
+            if let Some(at) = self.by_name.get(&part.to_lowercase()) {
+                found.on.push(*at);
                 continue;
             }
-            if let Some(list) = self.one(part).or_else(|| self.range(part)) {
-                found.on.extend(list);
-            } else if looks_like_an_id(part) {
-                found.unknown.get_or_insert_with(|| part.to_owned());
-            } else {
-                found.words.get_or_insert_with(|| part.to_owned());
+            for item in words::joined(part) {
+                let item = words::bare(&item);
+                if is_none(item) {
+                    continue;
+                }
+                if let Some(list) = self.one(item).or_else(|| self.range(item)) {
+                    found.on.extend(list);
+                } else if looks_like_an_id(item) {
+                    found.unknown.get_or_insert_with(|| item.to_owned());
+                } else {
+                    found.words.get_or_insert_with(|| item.to_owned());
+                }
             }
         }
         found
@@ -416,7 +498,7 @@ impl<'u> Known<'u> {
 
     fn one(&self, text: &str) -> Option<Vec<usize>> {
         let by_id = |text: &str| self.by_key.get(text.parse::<PhaseId>().ok()?.key().as_str()).cloned();
-        let labelled = label::heading(singular(text).as_str());
+        let labelled = label::heading(&label::singular(text));
         let head =
             text.split_once([':', '–', '—']).or_else(|| text.split_once(" - ")).map(|(head, _)| head.trim());
         by_id(text)
@@ -440,17 +522,9 @@ impl<'u> Known<'u> {
     }
 }
 
-/// `Phases 1` as `Phase 1`.
-fn singular(text: &str) -> String {
-    match text.split_once(' ') {
-        Some((word, rest)) => format!("{} {rest}", word.trim_end_matches('s')),
-        None => text.to_owned(),
-    }
-}
-
 /// Whether a text can only mean a phase: a number, a code, or a word of a row with a number.
 fn looks_like_an_id(text: &str) -> bool {
     let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
     let is_short = text.len() <= 12 && !text.contains(char::is_whitespace);
-    has_digit && (is_short && !text.contains('/') || label::heading(&singular(text)).is_some())
+    has_digit && (is_short && !text.contains('/') || label::heading(&label::singular(text)).is_some())
 }

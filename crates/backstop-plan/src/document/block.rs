@@ -123,6 +123,7 @@ pub(crate) fn read<'t>(source: &Source<'t>) -> Blocks<'t> {
         let kind = reader.kind(line, source.line(line), source.start(line));
         reader.after_blank = kind == Kind::Blank;
         reader.blocks.kinds.push(kind);
+        reader.underlined(source, line);
     }
     let fence = reader.fence.map(|fence| (fence.line, "code fence"));
     reader.blocks.unclosed = fence.or(reader.comment.map(|line| (line, "HTML comment")));
@@ -144,6 +145,35 @@ pub(crate) fn read_bounded<'t>(source: &Source<'t>) -> Result<Blocks<'t>, PlanEr
 }
 
 impl<'t> Reader<'t> {
+    /// Makes a heading of the line before this one, if this one underlines it: a short line of its
+    /// own, as people write them.
+    fn underlined(&mut self, source: &Source<'t>, line: usize) {
+        const HEADING_CHARS_MAX: usize = 100;
+        const UNDERLINE_MIN: usize = 3;
+        let text = source.line(line).trim_end();
+        let level = match text.bytes().next() {
+            Some(b'=') => 1,
+            Some(b'-') => 2,
+            _ => return,
+        };
+        let kinds = &self.blocks.kinds;
+        let is_text = |at: Option<usize>| at.and_then(|at| kinds.get(at)) == Some(&Kind::Text);
+        let is_line = text.len() >= UNDERLINE_MIN && text.bytes().all(|byte| byte == text.as_bytes()[0]);
+        let (above, before) = (line.checked_sub(1), line.checked_sub(2));
+        if !is_line || kinds[line] != Kind::Text || !is_text(above) || is_text(before) {
+            return;
+        }
+        let heading = source.line(line - 1).trim();
+        if heading.contains('|') || heading.chars().count() > HEADING_CHARS_MAX {
+            return;
+        }
+        self.list.clear();
+        self.blocks.kinds[line - 1] = Kind::Heading;
+        if self.blocks.headings.len() <= HEADINGS_MAX {
+            self.blocks.headings.push(Heading { line: line - 1, level, text: heading });
+        }
+    }
+
     fn kind(&mut self, line: usize, text: &'t str, start: usize) -> Kind {
         let (columns, bytes) = indentation(text);
         let rest = &text[bytes..];
@@ -210,7 +240,7 @@ impl<'t> Reader<'t> {
                 && self.blocks.checkboxes.len() <= TASKS_MAX
             {
                 let at = text.len() - after.len() + mark;
-                let end = at + usize::from(!bare) + 1;
+                let end = at + if bare { 1 } else { sign.len_utf8() + 1 };
                 let is_optional = text[end..].starts_with('*');
                 item.text = text[end + usize::from(is_optional)..].trim();
                 item.checkbox = u32::try_from(self.blocks.checkboxes.len()).ok();
@@ -218,9 +248,9 @@ impl<'t> Reader<'t> {
                     line,
                     mark: start + at,
                     bare,
-                    done: matches!(sign, b'x' | b'X'),
-                    is_hyphen: sign == b'-',
-                    left_out: sign == b'-' || (is_optional && sign == b' '),
+                    done: is_tick(sign),
+                    is_hyphen: sign == '-',
+                    left_out: sign == '-' || (is_optional && matches!(sign, ' ' | ']')),
                     depth,
                     text: item.text,
                 });
@@ -295,17 +325,22 @@ fn item(rest: &str) -> Option<&str> {
     (after.is_empty() || after.starts_with([' ', '\t'])).then_some(after)
 }
 
+/// Whether a sign between brackets says that something is done.
+pub(crate) fn is_tick(sign: char) -> bool {
+    matches!(sign, 'x' | 'X' | '✓' | '✔' | '√' | '✅')
+}
+
 /// Where the mark of a checkbox is, whether it has none, and the sign: a space, `x`, `~` for what
 /// is being worked on, `-` for what was given up. A star behind it means optional.
-fn checkbox(after: &str) -> Option<(usize, bool, u8)> {
+fn checkbox(after: &str) -> Option<(usize, bool, char)> {
     let trimmed = after.trim_start_matches([' ', '\t']);
     let inner = trimmed.strip_prefix('[')?;
-    let (bare, sign) = match inner.as_bytes() {
-        [b']', ..] => (true, b' '),
-        [sign @ (b' ' | b'x' | b'X' | b'~' | b'-'), b']', ..] => (false, *sign),
-        _ => return None,
-    };
-    let rest = &inner[1 + usize::from(!bare)..];
+    let sign = inner.chars().next()?;
+    let bare = sign == ']';
+    let rest = if bare { inner } else { &inner[sign.len_utf8()..] }.strip_prefix(']')?;
+    if !(bare || matches!(sign, ' ' | '~' | '-') || is_tick(sign)) {
+        return None;
+    }
     let rest = rest.strip_prefix('*').filter(|rest| rest.starts_with([' ', '\t'])).unwrap_or(rest);
     let ends = rest.chars().next().is_none_or(char::is_whitespace);
     (ends && after.len() > trimmed.len()).then_some((after.len() - inner.len(), bare, sign))

@@ -17,11 +17,24 @@ pub(crate) struct Draft {
     pub(crate) renumber: bool,
     /// Commands that check the work of every phase.
     pub(crate) checks: Vec<String>,
+    /// What a section about the order says, sentence by sentence.
+    pub(crate) order: Vec<Sentence>,
     /// What was not read as part of the plan: lines counted from 0, and what is there.
     pub(crate) passed_over: Vec<(usize, String)>,
     /// The settings of every phase.
     pub(crate) defaults: Settings,
     pub(crate) defaults_text: String,
+}
+
+/// A sentence about the order of a plan, in the names that it uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Sentence {
+    /// The first wait for the second.
+    Waits(String, String),
+    /// They come one after the other.
+    Chain(Vec<String>),
+    /// They may run side by side.
+    Beside(String),
 }
 
 /// A group of tasks, or a single one.
@@ -45,6 +58,11 @@ pub(crate) struct Entry {
     /// Its part of the document.
     pub(crate) section: String,
     pub(crate) after: After,
+    /// What prose says that it waits for, each with the byte where that is: it counts where all of
+    /// it leads to entries before it.
+    pub(crate) hints: Vec<(String, usize)>,
+    /// What it says it may run beside, read in the same way.
+    pub(crate) with: Vec<(String, usize)>,
     /// Whether it may run beside its neighbours that may, too.
     pub(crate) beside: bool,
     pub(crate) status: Status,

@@ -51,7 +51,7 @@ pub(crate) fn entry(id: &str, name: &str, section: &str) -> String {
 
 /// A line without its marks.
 fn unmarked(line: &str) -> String {
-    let line = ["[x]", "[X]", "[~]", "[-]", "[ ]", "[]"]
+    let line = ["[x]", "[X]", "[✓]", "[✔]", "[√]", "[✅]", "[~]", "[-]", "[ ]", "[]"]
         .iter()
         .fold(line.to_owned(), |line, mark| line.replacen(mark, "", 1));
     let is_sign = |c: char| super::status::picture(c).is_some() || c == super::status::COLOURED;
@@ -82,7 +82,8 @@ pub(crate) fn phase(outline: &Outline<'_>, phase: usize) -> String {
         (0..std::mem::take(&mut empty)).for_each(|_| part(&mut hasher, ""));
         if let Some(checkbox) = checkbox {
             part(&mut hasher, outline.text(&(range.start..checkbox.mark)));
-            let after = checkbox.mark + usize::from(!checkbox.bare);
+            let sign = outline.text(&(checkbox.mark..range.end)).chars().next().filter(|_| !checkbox.bare);
+            let after = checkbox.mark + sign.map_or(0, char::len_utf8);
             part(&mut hasher, outline.text(&(after..range.end)));
         } else if let Some(field) = status.filter(|field| field.line == line) {
             part(&mut hasher, outline.text(&(range.start..field.value.start)).trim_end());

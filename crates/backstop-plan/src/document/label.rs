@@ -76,6 +76,24 @@ const NUMBERS: &[(&str, &str)] = &[
     ("ten", "10"),
 ];
 
+/// Whether a word in lower case, before a number, makes a heading one of a row.
+pub(crate) fn is_word(word: &str) -> bool {
+    WORDS.contains(&word)
+}
+
+/// Whether a text is a number such as `2`, `1.1` or `2A`, and nothing else.
+pub(crate) fn is_number(text: &str) -> bool {
+    number(text).is_some_and(|(_, rest)| rest.is_empty())
+}
+
+/// `Phases 1` as `Phase 1`.
+pub(crate) fn singular(text: &str) -> String {
+    match text.split_once(' ') {
+        Some((word, rest)) => format!("{} {rest}", word.trim_end_matches('s')),
+        None => text.to_owned(),
+    }
+}
+
 /// The label of a heading without markup: a word of a row and a number, or a number and a
 /// separator.
 pub(crate) fn heading(text: &str) -> Option<Label> {

@@ -1,6 +1,7 @@
 //! The marks of a document that say what is done, and how each is written: in the document's own
 //! way, without touching another byte.
 
+use super::block::is_tick;
 use super::cells::{self, Cell};
 use super::spelling::{padded, respelt};
 use super::status::{self, Status};
@@ -111,9 +112,9 @@ impl Vocabulary {
 pub(crate) fn written(text: &str, place: &Place, status: Status) -> Option<(Range<usize>, String)> {
     match place {
         Place::Box { at, bare } => {
-            let end = at + usize::from(!bare);
-            let there = text.get(*at..end)?;
-            let done = matches!(there, "x" | "X");
+            let sign = text.get(*at..)?.chars().next().filter(|_| !bare);
+            let end = at + sign.map_or(0, char::len_utf8);
+            let done = sign.is_some_and(is_tick);
             match status {
                 Status::Complete if !done => Some((*at..end, "x".to_owned())),
                 Status::NotStarted if done => Some((*at..end, " ".to_owned())),

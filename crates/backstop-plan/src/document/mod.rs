@@ -69,6 +69,7 @@ mod spelling;
 mod status;
 mod table;
 mod warning;
+mod words;
 
 pub use edit::{Change, Edit, updated, updated_files};
 pub use error::{ERRORS_MAX, NotText, PlanError, PlanErrorKind, PlanErrors};

@@ -83,7 +83,9 @@ fn table(text: &[u8]) -> Result<Plan, PlanErrors> {
     let mut parallel_with = reader.symmetric(&listed);
     let has_order =
         outline.table.place(Column::DependsOn).is_none() && (outline.table.is_loose || flags.is_some());
-    if flags.is_some() || has_order {
+    if let Some(waves) = reader.waves().filter(|_| outline.table.place(Column::DependsOn).is_none()) {
+        (depends_on, parallel_with) = in_waves(&waves);
+    } else if flags.is_some() || has_order {
         (depends_on, parallel_with) = reader.in_order(depends_on, flags.as_deref(), has_order);
     }
     if reader.acyclic(&depends_on) {
@@ -119,6 +121,18 @@ struct AllSettings {
     defaults_text: String,
     /// The settings of each phase, by its place in the table.
     own: Vec<Option<Settings>>,
+}
+
+/// What waits for what where each phase has the number of its wave: those of a wave run side by
+/// side, after those of the wave before.
+fn in_waves(waves: &[u32]) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
+    let of = |wave: Option<u32>| -> Vec<usize> {
+        (0..waves.len()).filter(|at| Some(waves[*at]) == wave).collect()
+    };
+    let before = |own: u32| of(waves.iter().copied().filter(|wave| *wave < own).max());
+    let depends_on = waves.iter().map(|own| before(*own)).collect();
+    let beside = |(at, own): (usize, &u32)| of(Some(*own)).into_iter().filter(|other| *other != at).collect();
+    (depends_on, waves.iter().enumerate().map(beside).collect())
 }
 
 struct Reader<'o, 't> {
@@ -233,6 +247,17 @@ impl<'o, 't> Reader<'o, 't> {
         any.then_some(flags)
     }
 
+    /// The numbers of a column such as `Wave`, where all of its cells have one.
+    fn waves(&self) -> Option<Vec<u32>> {
+        self.outline.table.place(Column::Wave)?;
+        let number = |phase: usize| {
+            let cell = plain(self.text(&self.outline.cell(phase, Column::Wave)?.text));
+            let digits = cell.trim_start_matches(|c: char| !c.is_ascii_digit());
+            digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        };
+        (0..self.outline.ids.len()).map(number).collect()
+    }
+
     /// The order of the table as dependencies, where no column has any; neighbours that may run
     /// side by side do.
     fn in_order(
@@ -242,6 +267,7 @@ impl<'o, 't> Reader<'o, 't> {
         has_order: bool,
     ) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
         let place = |(at, named): (usize, Vec<usize>)| Place {
+            with: Vec::new(),
             named: (!has_order || !named.is_empty()).then_some(named),
             beside: flags.is_some_and(|flags| flags[at]),
             group: 0,

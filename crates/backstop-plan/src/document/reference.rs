@@ -4,6 +4,7 @@
 use super::id::{PhaseId, after_word};
 use super::inline::{plain, without_remarks};
 use super::label;
+use super::words;
 use backstop_core::nearest::nearest;
 use std::collections::HashMap;
 
@@ -103,8 +104,8 @@ impl Ids<'_> {
             match self.find(part) {
                 Some(phase) => named.phases.push(phase),
                 None => {
-                    for item in items(part) {
-                        let item = plural(&item);
+                    for item in words::joined(part) {
+                        let item = plural(words::bare(&item));
                         match self.find(item).map(|phase| vec![phase]).or_else(|| self.range(item)) {
                             _ if is_none(item) => {}
                             Some(phases) => named.phases.extend(phases),
@@ -177,34 +178,11 @@ pub(crate) fn is_none(text: &str) -> bool {
     text.len() <= 8 && NONE.contains(&text.to_lowercase().trim())
 }
 
-/// The text without a leading `Phases`.
+/// The text without a leading `Phases`, `Steps` and the like.
 fn plural(text: &str) -> &str {
-    match text.split_at_checked("phases ".len()) {
-        Some((word, rest)) if word.eq_ignore_ascii_case("phases ") => rest.trim_start(),
-        _ => text,
-    }
-}
-
-/// The items of a list that is joined by `and` and `&`.
-fn items(text: &str) -> Vec<String> {
-    let mut items = vec![String::new()];
-    for word in text.split_whitespace().flat_map(|word| word.split_inclusive('&')) {
-        let (word, joins) = match word.strip_suffix('&') {
-            Some(word) => (word, true),
-            None => (word, word.eq_ignore_ascii_case("and")),
-        };
-        let last = items.len() - 1;
-        if !(word.is_empty() || word.eq_ignore_ascii_case("and")) {
-            if !items[last].is_empty() {
-                items[last].push(' ');
-            }
-            items[last].push_str(word);
-        }
-        if joins {
-            items.push(String::new());
-        }
-    }
-    items
+    let Some((word, rest)) = text.split_once(' ') else { return text };
+    let is_plural = word.strip_suffix(['s', 'S']).is_some_and(|word| label::is_word(&word.to_lowercase()));
+    if is_plural { rest.trim_start() } else { text }
 }
 
 #[cfg(test)]
@@ -270,6 +248,10 @@ mod tests {
             ("all of them", "?all of them"),
             ("all the tests", "?all the tests"),
             ("1 or 3", "?1 or 3"),
+            ("after 2A", "2A"),
+            ("steps 2A and 3", "2A 3"),
+            ("Phase 1 und 2B", "1 2B"),
+            ("Phase 1 completed", "1"),
         ] {
             assert_eq!(named(cell), want, "{cell}");
         }

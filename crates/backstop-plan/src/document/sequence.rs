@@ -16,6 +16,8 @@ pub(crate) struct Place {
     pub(crate) beside: bool,
     /// The group that it is in: neighbours are of the same group.
     pub(crate) group: usize,
+    /// Those that it says it may run beside.
+    pub(crate) with: Vec<usize>,
 }
 
 /// What each phase waits for, and which may run at the same time.
@@ -25,12 +27,12 @@ pub(crate) fn sequence(places: &[Place]) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
     // Those that nothing waits for yet, and what the current wave waits for.
     let (mut open, mut before): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut wave: Vec<usize> = Vec::new();
+    let with = both_ways(places);
     for (at, place) in places.iter().enumerate() {
+        let earlier = with[at].iter().copied().find(|other| *other < at);
         let joins = wave.last().is_some_and(|last| {
-            place.beside
-                && places[*last].beside
-                && places[*last].group == place.group
-                && wave.len() < BESIDE_MAX
+            let is_beside = place.beside && places[*last].beside && places[*last].group == place.group;
+            (is_beside || with[at].iter().any(|other| wave.contains(other))) && wave.len() < BESIDE_MAX
         });
         if !joins {
             waves.push(std::mem::take(&mut wave));
@@ -38,14 +40,17 @@ pub(crate) fn sequence(places: &[Place]) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
         let mut on = match &place.named {
             Some(named) => named.clone(),
             None if joins => before.clone(),
-            None => open.clone(),
+            None => match earlier {
+                Some(other) => depends_on[other].clone(),
+                None => open.clone(),
+            },
         };
         if !joins {
             before.clone_from(&open);
         }
         on.sort_unstable();
         on.dedup();
-        if place.named.is_some() || !joins {
+        if place.named.is_some() || !(joins || earlier.is_some()) {
             open.retain(|sink| !on.contains(sink));
         }
         open.push(at);
@@ -53,7 +58,25 @@ pub(crate) fn sequence(places: &[Place]) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
         depends_on.push(on);
     }
     waves.push(wave);
+    let pairs = with.iter().enumerate().flat_map(|(at, others)| others.iter().map(move |other| (at, *other)));
+    waves.extend(pairs.filter(|(at, other)| other < at).map(|(at, other)| vec![other, at]));
     (depends_on.clone(), side_by_side(&depends_on, &waves, places.len()))
+}
+
+/// What each may run beside, said by either of the two.
+fn both_ways(places: &[Place]) -> Vec<Vec<usize>> {
+    let mut with: Vec<Vec<usize>> = vec![Vec::new(); places.len()];
+    for (at, place) in places.iter().enumerate() {
+        for &other in place.with.iter().filter(|other| **other != at) {
+            with[at].push(other);
+            with[other].push(at);
+        }
+    }
+    for list in &mut with {
+        list.sort_unstable();
+        list.dedup();
+    }
+    with
 }
 
 /// Those of a wave that do not wait for each other.
@@ -66,9 +89,13 @@ fn side_by_side(depends_on: &[Vec<usize>], waves: &[Vec<usize>], count: usize) -
     let reach = graph::Reach::new(depends_on);
     for wave in wide {
         for &one in wave {
-            beside[one] =
-                wave.iter().copied().filter(|other| *other != one && !reach.either(one, *other)).collect();
+            beside[one]
+                .extend(wave.iter().copied().filter(|other| *other != one && !reach.either(one, *other)));
         }
+    }
+    for list in &mut beside {
+        list.sort_unstable();
+        list.dedup();
     }
     beside
 }
@@ -82,7 +109,8 @@ mod tests {
             .split_whitespace()
             .map(|word| Place {
                 beside: word.contains('p'),
-                named: word.split_once('<').map(|(_, named)| {
+                with: word.split_once('|').map_or(Vec::new(), |(_, with)| vec![with.parse().unwrap()]),
+                named: word.split('|').next().unwrap().split_once('<').map(|(_, named)| {
                     named.split(',').filter(|one| !one.is_empty()).map(|one| one.parse().unwrap()).collect()
                 }),
                 group: usize::from(word.contains('g')),
@@ -107,6 +135,9 @@ mod tests {
         assert_eq!(of("p p gp gp"), "|1 ; |0 ; 0,1|3 ; 0,1|2");
         assert_eq!(of("a b c<0 d"), " ; 0 ; 0 ; 1,2");
         assert_eq!(of("a< b< c<0,1"), " ;  ; 0,1");
+        assert_eq!(of("a b c|1 d"), " ; 0|2 ; 0|1 ; 1,2");
+        assert_eq!(of("a b|2 c d"), " ; 0|2 ; 0|1 ; 1,2", "said by the first of the two");
+        assert_eq!(of("a b c d|1 e"), " ; 0|3 ; 1 ; 0|1 ; 2,3", "not its neighbour");
         assert_eq!(of("p p<0 c"), " ; 0 ; 1", "what waits for the other is not beside it");
     }
 }

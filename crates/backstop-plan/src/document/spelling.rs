@@ -48,6 +48,22 @@ fn alike(there: &str, status: Status, column_todo: bool) -> String {
         !matches!(status, Status::NotStarted | Status::Complete | Status::Unknown)
     });
     let todo = is_todo(there) || shared && (column_todo || upper);
+    if there.ends_with('%') {
+        match status {
+            Status::Complete => return "100%".to_owned(),
+            Status::NotStarted => return "0%".to_owned(),
+            _ => {}
+        }
+    }
+    if let Some(word) = super::status::in_language_of(there, status) {
+        let first_is_upper = there.chars().next().is_some_and(char::is_uppercase);
+        let mut chars = word.chars();
+        let first = chars
+            .next()
+            .into_iter()
+            .flat_map(|c| if first_is_upper { c.to_uppercase().collect::<Vec<_>>() } else { vec![c] });
+        return first.chain(chars).collect();
+    }
     match word(status, todo) {
         word if upper => word.to_uppercase(),
         word if lower => word.to_lowercase(),
@@ -144,6 +160,10 @@ mod tests {
             ("[]", Status::Complete, "[x]"),
             ("", Status::Complete, "✅"),
             ("who knows", Status::Complete, "✅"),
+            ("offen", Status::Complete, "erledigt"),
+            ("Offen", Status::InProgress, "In arbeit"),
+            ("40%", Status::Complete, "100%"),
+            ("未着手", Status::Complete, "完了"),
         ] {
             assert_eq!(respelt(cell, status, false).as_deref(), Some(want), "{cell}");
         }

@@ -102,6 +102,106 @@ const WORDS: &[(&str, Status)] = &[
     ("failed", Status::Failed),
 ];
 
+/// The words of other languages, a list for each. The first of a list for a status is the one that
+/// is written.
+const OTHER_LANGUAGES: &[&[(&str, Status)]] = &[
+    &[
+        ("erledigt", Status::Complete),
+        ("fertig", Status::Complete),
+        ("abgeschlossen", Status::Complete),
+        ("offen", Status::NotStarted),
+        ("geplant", Status::NotStarted),
+        ("nicht begonnen", Status::NotStarted),
+        ("in arbeit", Status::InProgress),
+        ("läuft", Status::InProgress),
+        ("übersprungen", Status::Skipped),
+        ("entfällt", Status::Skipped),
+        ("blockiert", Status::Blocked),
+        ("fehlgeschlagen", Status::Failed),
+    ],
+    &[
+        ("terminé", Status::Complete),
+        ("fini", Status::Complete),
+        ("fait", Status::Complete),
+        ("à faire", Status::NotStarted),
+        ("en cours", Status::InProgress),
+        ("ignoré", Status::Skipped),
+        ("bloqué", Status::Blocked),
+        ("échoué", Status::Failed),
+    ],
+    &[
+        ("completado", Status::Complete),
+        ("hecho", Status::Complete),
+        ("terminado", Status::Complete),
+        ("pendiente", Status::NotStarted),
+        ("en progreso", Status::InProgress),
+        ("en curso", Status::InProgress),
+        ("omitido", Status::Skipped),
+        ("bloqueado", Status::Blocked),
+        ("fallido", Status::Failed),
+    ],
+    &[
+        ("concluído", Status::Complete),
+        ("feito", Status::Complete),
+        ("pendente", Status::NotStarted),
+        ("a fazer", Status::NotStarted),
+        ("em andamento", Status::InProgress),
+        ("ignorado", Status::Skipped),
+        ("bloqueado", Status::Blocked),
+        ("falhou", Status::Failed),
+    ],
+    &[
+        ("готово", Status::Complete),
+        ("выполнено", Status::Complete),
+        ("не начато", Status::NotStarted),
+        ("в работе", Status::InProgress),
+        ("пропущено", Status::Skipped),
+        ("заблокировано", Status::Blocked),
+        ("ошибка", Status::Failed),
+    ],
+    &[
+        ("完了", Status::Complete),
+        ("未着手", Status::NotStarted),
+        ("進行中", Status::InProgress),
+        ("スキップ", Status::Skipped),
+        ("保留", Status::Blocked),
+        ("失敗", Status::Failed),
+    ],
+    &[
+        ("已完成", Status::Complete),
+        ("完成", Status::Complete),
+        ("未开始", Status::NotStarted),
+        ("待办", Status::NotStarted),
+        ("进行中", Status::InProgress),
+        ("已跳过", Status::Skipped),
+        ("已阻塞", Status::Blocked),
+        ("失败", Status::Failed),
+    ],
+];
+
+/// The word for a status in the language of another word; nothing where that is not one of another
+/// language.
+pub(crate) fn in_language_of(word: &str, status: Status) -> Option<&'static str> {
+    let knows =
+        |language: &&&[(&str, Status)]| language.iter().any(|(known, _)| known.eq_ignore_ascii_case(word));
+    let language = OTHER_LANGUAGES.iter().find(knows)?;
+    language.iter().find(|(_, known)| *known == status).map(|(word, _)| *word)
+}
+
+/// How much is done: `40%`.
+fn percent(text: &str) -> Option<(usize, Status)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let number: u32 = text.get(..digits.min(4))?.parse().ok()?;
+    let rest = &text[digits..];
+    let end = digits + rest.find('%').filter(|at| rest[..*at].trim().is_empty())? + 1;
+    let status = match number {
+        0 => Status::NotStarted,
+        100 => Status::Complete,
+        _ => Status::InProgress,
+    };
+    Some((end, status))
+}
+
 /// The variation selector, which asks for a coloured emoji.
 pub(crate) const COLOURED: char = '\u{fe0f}';
 
@@ -144,8 +244,10 @@ pub(crate) fn read_cell(cell: &str) -> StatusCell {
             found.brackets = Some((at..at + length, status));
             at += length;
         } else {
-            let word = WORDS.iter().find(|(word, _)| begins_with(rest, word));
-            found.word = word.map(|(word, status)| (at..at + word.len(), *status));
+            let mut words = WORDS.iter().chain(OTHER_LANGUAGES.iter().copied().flatten());
+            let word = words.find(|(word, _)| begins_with(rest, word));
+            let word = word.map(|(word, status)| (word.len(), *status)).or_else(|| percent(rest));
+            found.word = word.map(|(length, status)| (at..at + length, status));
             break;
         }
     }
@@ -189,6 +291,13 @@ mod tests {
             ("DONE", Status::Complete),
             ("TODO", Status::NotStarted),
             ("In Progress (60%)", Status::InProgress),
+            ("erledigt", Status::Complete),
+            ("In Arbeit (60 %)", Status::InProgress),
+            ("完了", Status::Complete),
+            ("100%", Status::Complete),
+            ("40 %", Status::InProgress),
+            ("0%", Status::NotStarted),
+            ("5 days", Status::Unknown),
             ("Not done", Status::NotStarted),
             ("No", Status::NotStarted),
             ("Noted", Status::Unknown),

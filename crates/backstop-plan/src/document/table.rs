@@ -8,6 +8,7 @@ use super::cells::{self, Cell};
 use super::error::{PlanError, PlanErrorKind};
 use super::inline::plain;
 use super::source::Source;
+use super::words;
 use backstop_core::SafeText;
 
 /// The most columns of a table that is considered.
@@ -24,6 +25,8 @@ pub(crate) enum Column {
     ParallelWith,
     Estimate,
     Status,
+    /// Which rows run side by side, one number after the other.
+    Wave,
 }
 
 /// The names of each column. Where a header has several names of one column, the first in this list
@@ -51,28 +54,41 @@ const NAMES: &[(Column, &[&str])] = &[
             "milestone",
             "task",
             "item",
+            "schritt",
+            "aufgabe",
+            "étape",
+            "tâche",
+            "paso",
+            "tarea",
+            "fase",
+            "passo",
+            "tarefa",
+            "etapa",
+            "этап",
+            "задача",
         ],
     ),
-    (Column::Name, &["name", "title", "task", "step", "description", "what", "item", "goal", "deliverable"]),
     (
-        Column::DependsOn,
+        Column::Name,
         &[
-            "depends on",
-            "dependencies",
-            "depends",
-            "dependency",
-            "deps",
-            "needs",
-            "after",
-            "blocked by",
-            "requires",
-            "waits for",
-            "prerequisites",
-            "prerequisite",
-            "predecessors",
-            "predecessor",
+            "name",
+            "title",
+            "task",
+            "step",
+            "description",
+            "what",
+            "item",
+            "goal",
+            "deliverable",
+            "aufgabe",
+            "beschreibung",
+            "tâche",
+            "tarea",
+            "tarefa",
+            "задача",
         ],
     ),
+    (Column::DependsOn, words::DEPENDS),
     (
         Column::ParallelWith,
         &[
@@ -87,7 +103,28 @@ const NAMES: &[(Column, &[&str])] = &[
         ],
     ),
     (Column::Estimate, &["estimate", "effort", "points", "duration", "time", "est.", "size"]),
-    (Column::Status, &["status", "done", "state", "done?", "complete", "complete?", "progress"]),
+    (
+        Column::Status,
+        &[
+            "status",
+            "done",
+            "state",
+            "done?",
+            "complete",
+            "complete?",
+            "progress",
+            "stand",
+            "erledigt",
+            "statut",
+            "état",
+            "estado",
+            "stato",
+            "статус",
+            "状態",
+            "状态",
+        ],
+    ),
+    (Column::Wave, &["wave", "parallel group", "batch", "welle"]),
 ];
 
 /// The names of the first column in Backstop's own form.

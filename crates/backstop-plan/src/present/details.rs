@@ -3,7 +3,7 @@
 use super::rows::{rows, short_hash};
 use crate::record::fault_message;
 use crate::runs::{FoundRun, resume_command};
-use backstop_core::{SafeText, Timestamp};
+use backstop_core::{Reason, SafeText, Timestamp};
 use backstop_report::plan::{PhaseDetails, PhaseState};
 use std::path::Path;
 use std::time::Duration;
@@ -42,6 +42,10 @@ pub fn details(
             .errors
             .iter()
             .map(|error| (error.total, error.fault.reason, fault_message(&error.fault)))
+            .chain(node.lost.then(|| {
+                let left = "what it left is kept, and handed to the next attempt";
+                (node.total, Reason::Interrupted, SafeText::from(left))
+            }))
             .collect(),
         gates: phase
             .gates

@@ -22,9 +22,12 @@ pub fn status(found: &FoundRun, running: Option<u32>, now: Timestamp) -> PlanSta
     };
     let until = if is_over { progress.last_at.unwrap_or(now) } else { now };
     let changed = record.phases().filter(PhaseProgress::changed_since);
-    // Its attempt has no end yet: what it left lies where it worked.
+    // Its attempt has no end yet: what it left lies where it worked. Or a person has ended it, and
+    // it was saved.
     let is_cut_off = |phase: &PhaseProgress<'_>| {
-        state == RunState::Interrupted && phase.node.status == NodeStatus::Running
+        let was_ended = phase.node.lost && phase.node.status == NodeStatus::Pending;
+        (state == RunState::Interrupted && phase.node.status == NodeStatus::Running)
+            || (was_ended && !matches!(state, RunState::Running { .. }))
     };
     let cut_off = record.phases().filter(is_cut_off);
     let next = match &state {

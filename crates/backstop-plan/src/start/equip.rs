@@ -141,13 +141,33 @@ impl Equipper {
     /// Lets nobody work on these phases: a person has done it, and their gates decide.
     pub fn accept(plan: &Plan, equipment: &mut [Equipment], accepted: &[String]) -> Result<(), RunError> {
         for given in accepted {
-            let known = || plan.phases.iter().map(|phase| phase.id.shown().to_owned()).collect();
-            let unknown = || RunError::NoPhase { given: given.clone(), known: known() };
-            let id: crate::document::PhaseId = given.parse().map_err(|_| unknown())?;
-            let at = plan.phases.iter().position(|phase| phase.id.key() == id.key()).ok_or_else(unknown)?;
-            equipment[at].worker = Worker::Nobody;
+            equipment[Self::place(plan, given)?].worker = Worker::Nobody;
         }
         Ok(())
+    }
+
+    /// The place in the plan of a phase that somebody names.
+    fn place(plan: &Plan, given: &str) -> Result<usize, RunError> {
+        let known = || plan.phases.iter().map(|phase| phase.id.shown().to_owned()).collect();
+        let unknown = || RunError::NoPhase { given: given.to_owned(), known: known() };
+        let id: crate::document::PhaseId = given.parse().map_err(|_| unknown())?;
+        plan.phases.iter().position(|phase| phase.id.key() == id.key()).ok_or_else(unknown)
+    }
+
+    /// The gates of the phases that are named, of all where none is, each once. Nobody needs to be
+    /// able to work on them.
+    pub(super) fn gates_of(&self, plan: &Plan, phases: &[String]) -> Result<Vec<Gate>, RunError> {
+        let named = phases.iter().map(|given| Self::place(plan, given)).collect::<Result<Vec<_>, _>>()?;
+        let common = plan.defaults.gates.as_deref().unwrap_or_default();
+        let mut gates: Vec<Gate> = Vec::new();
+        for (at, phase) in plan.phases.iter().enumerate() {
+            if named.is_empty() || named.contains(&at) {
+                let new = self.gates(phase, common)?.into_iter().filter(|gate| !gates.contains(gate));
+                let new: Vec<Gate> = new.collect();
+                gates.extend(new);
+            }
+        }
+        Ok(gates)
     }
 
     fn worker(&self, phase: &Phase) -> Result<Option<Worker>, RunError> {
@@ -167,12 +187,12 @@ impl Equipper {
         self.settings.agent.as_deref().map(|name| self.agent(name)).transpose()
     }
 
-    /// An agent by its name, or by its command: `my-agent --prompt {prompt_file}`.
+    /// An agent by its name, or by its command: `my-agent --prompt {prompt_file}`, `./my-agent`.
     fn agent(&self, name: &str) -> Result<Agent, RunError> {
         if let Some(agent) = named_agent(name, &self.agents)? {
             return Ok(agent);
         }
-        if name.contains(char::is_whitespace)
+        if name.contains(|c: char| c.is_whitespace() || c == '/')
             && let Some(words) = backstop_core::shell::words(name)
             && let Some(program) = words.first()
         {

@@ -258,7 +258,11 @@ impl RunError {
             Self::FileThere { .. } => "name another file with --out FILE".to_owned(),
             Self::NoAgent { given, known } => match nearest(given, known.iter().map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("agents are {}; others are set with agent.NAME.command", known.join(", ")),
+                None => format!(
+                    "agents are {}; others are set with agent.NAME.command, or given as a command: \
+                     --agent 'my-agent --prompt {{prompt_file}}'",
+                    known.join(", ")
+                ),
             },
             Self::AgentMissing { program, .. } => {
                 format!("install `{program}` or put it on the PATH, then check with `command -v {program}`")

@@ -56,6 +56,9 @@ pub struct AttemptChanges {
 
 impl View for AttemptChanges {
     fn text(&self, _: Style) -> String {
+        if self.paths.is_empty() {
+            return format!("attempt {} of phase {} changed no file", self.attempt, self.phase);
+        }
         self.diff.terminal()
     }
 

@@ -277,6 +277,12 @@ fn gates_are_run_on_the_tree_as_it_is_by_plan_verify() {
     assert_eq!((&json["passed"], &json["gates"][0]["reason"]), (&false.into(), &"test_failure".into()));
     has(&verify(&["1"]).code(1).stdout(), &["test: test_failure"]);
     has(&verify(&["9"]).code(2).stderr(), &["there is no phase `9`"]);
+    // Nobody works: nobody has to be able to.
+    for (script, code) in [("exit 0\n", 0), ("exit 1\n", 1)] {
+        project.file("check.sh", script);
+        project.file("list.md", "- [ ] One\n- [ ] Two\n\n## Verification\n\n- `sh check.sh`\n");
+        project.run(&["plan", "verify", "--plan", "list.md"]).go().code(code);
+    }
 }
 
 #[test]

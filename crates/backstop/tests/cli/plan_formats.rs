@@ -296,6 +296,22 @@ fn an_ending_fits_one_screen_and_a_phase_has_its_details() {
 }
 
 #[test]
+fn an_agent_may_be_the_path_of_a_program_and_a_diff_of_nothing_says_so() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::git("formats-path");
+    project.file("list.md", "- [ ] Only one\n");
+    let agent = project.beside("agent.sh");
+    std::fs::write(&agent, "#!/bin/sh\ncat > /dev/null\necho segfault in the thing\nexit 1\n").unwrap();
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let agent = agent.display().to_string();
+    project.run(&["run", "list.md", "--agent", &agent, "--commit", "auto"]).go().code(3);
+    let diff = project.run(&["plan", "diff", "1"]).go().code(0).stdout();
+    has(&diff, &["attempt 2 of phase 1 changed no file"]);
+    let wrong = project.run(&["run", "list.md", "--agent", "zzzzzzzz", "--commit", "auto"]).go();
+    has(&wrong.code(2).stderr(), &["there is no agent `zzzzzzzz`", "--agent 'my-agent"]);
+}
+
+#[test]
 fn how_often_a_phase_is_tried_is_a_setting() {
     let agent = "sh -c 'cat > /dev/null; echo segfault in the thing; exit 1'";
     for (setting, attempts) in

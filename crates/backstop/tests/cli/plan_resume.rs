@@ -365,6 +365,13 @@ fn a_second_ctrl_c_ends_what_runs_and_term_does_at_once() {
         assert_eq!(code, Some(130), "{name}: {}", stderr(&project));
         let pids = place(&project, "pids");
         assert!(!is_alive(&pids), "{name}: {pids} is left running");
+        let phase = project.run(&["plan", "status"]).go().code(0).stdout();
+        let phase = phase.lines().find_map(|line| line.strip_prefix("cut off: ")).unwrap_or_default();
+        let phase = phase.split(';').next().unwrap_or_default();
+        has(
+            &project.run(&["plan", "show", phase]).go().code(0).stdout(),
+            &["interrupted: what it left is kept"],
+        );
         go(&project);
         run(&project, &["--commit", "auto"]).go().code(0);
         assert_eq!(place(&project, "pids").lines().count(), 2, "{name}");

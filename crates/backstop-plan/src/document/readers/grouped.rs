@@ -5,6 +5,7 @@ use super::super::draft::{Draft, Entry, Group};
 use super::super::format::By;
 use super::super::inline::plain;
 use super::super::status::Status;
+use super::super::words::ORDER_SECTIONS;
 use super::markdown::{Head, Markdown};
 
 /// Sections that say something about a plan and are no part of the work.
@@ -109,7 +110,7 @@ pub(super) fn is_about(head: &Head) -> bool {
     let text = head.text.to_lowercase();
     let text = text.trim_matches(|c: char| !c.is_alphanumeric());
     let first = text.split([':', '(']).next().unwrap_or(text).trim();
-    ABOUT.contains(&text) || ABOUT.contains(&first)
+    [text, first].iter().any(|text| ABOUT.contains(text) || ORDER_SECTIONS.contains(text))
 }
 
 /// The headings that begin a group: those of the level that a wanted label is found at first, where

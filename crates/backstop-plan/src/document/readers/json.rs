@@ -7,10 +7,11 @@ use super::super::source::Source;
 use super::{ralph, task_master};
 use backstop_core::json::{Member, Node, Value, parse};
 
-/// Whether a text can only be JSON: it begins with a brace.
+/// Whether a text can only be JSON: it begins with a brace, or with a list of them.
 pub(super) fn is_json(text: &[u8]) -> bool {
-    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
-    text.trim_ascii_start().starts_with(b"{")
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text).trim_ascii_start();
+    let list = text.strip_prefix(b"[").map(|rest| rest.trim_ascii_start());
+    text.starts_with(b"{") || list.is_some_and(|rest| rest.starts_with(b"{"))
 }
 
 /// Reads a plan in JSON.
@@ -20,11 +21,14 @@ pub(super) fn read(text: &[u8], wanted: Option<Format>) -> Result<Draft, Vec<Pla
         let (line, column) = source.position(error.at);
         vec![PlanError::at(line, column, PlanErrorKind::Json { message: error.kind.to_string().into() })]
     })?;
+    let document = Json { source };
     let members = match root.as_ref().map(|root| &root.value) {
         Some(Value::Object(members)) => members.as_slice(),
+        Some(Value::Array(tasks)) if wanted != Some(Format::Ralph) => {
+            return Ok(task_master::read_tasks(&document, tasks));
+        }
         _ => &[],
     };
-    let document = Json { source };
     if wanted != Some(Format::TaskMaster)
         && let Some(stories) = list(members, "userStories")
     {

@@ -3,34 +3,61 @@
 use super::super::block::ListItem;
 use super::super::draft::{Draft, Group};
 use super::super::format::By;
-use super::super::label;
+use super::super::{label, status};
 use super::grouped::{is_about, section_checks};
 use super::markdown::{Head, Markdown};
 
-/// Whether an item is one of the plan: a checkbox, or a numbered one where there are no checkboxes.
-fn is_wanted(item: &ListItem<'_>, boxes: bool) -> bool {
-    if boxes { item.checkbox.is_some() } else { item.number.is_some() && item.depth == 0 }
+/// What makes an item one of the plan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// A checkbox.
+    Boxes,
+    /// A sign such as ✅ or ⬜ in place of one.
+    Signs,
+    /// A number.
+    Numbers,
+}
+
+impl Wanted {
+    /// What counts in a document: the first of which there is enough.
+    fn of(document: &Markdown<'_>) -> Self {
+        let count = |wanted: Wanted| document.blocks.items.iter().filter(|item| wanted.is(item)).count();
+        match () {
+            () if !document.blocks.checkboxes.is_empty() => Wanted::Boxes,
+            () if count(Wanted::Signs) >= 2 => Wanted::Signs,
+            () => Wanted::Numbers,
+        }
+    }
+
+    fn is(self, item: &ListItem<'_>) -> bool {
+        match self {
+            Wanted::Boxes => item.checkbox.is_some(),
+            Wanted::Signs => item.text.chars().next().and_then(status::picture).is_some(),
+            Wanted::Numbers => item.number.is_some() && item.depth == 0,
+        }
+    }
 }
 
 pub(super) fn score(document: &Markdown<'_>) -> u32 {
-    let boxes = document.blocks.checkboxes.len();
-    let numbered = document.blocks.items.iter().filter(|item| is_wanted(item, false)).count();
-    match (boxes, numbered) {
-        (2.., _) => 40,
-        (1, _) => 35,
-        (0, 2..) => 30,
+    let wanted = Wanted::of(document);
+    let count = document.blocks.items.iter().filter(|item| wanted.is(item)).count();
+    match (wanted, count) {
+        (Wanted::Boxes, 2..) => 40,
+        (Wanted::Boxes, 1) => 35,
+        (Wanted::Signs, _) => 38,
+        (Wanted::Numbers, 2..) => 30,
         _ => 0,
     }
 }
 
 pub(super) fn read(document: &Markdown<'_>) -> Draft {
-    let boxes = !document.blocks.checkboxes.is_empty();
+    let wanted = Wanted::of(document);
     let mut draft = Draft { renumber: true, ..Draft::default() };
     let mut of_group: Option<Option<usize>> = None;
     let mut about: Vec<&Head> = Vec::new();
     for at in 0..document.blocks.items.len() {
         let item = document.item(at);
-        if !is_wanted(item, boxes) {
+        if !wanted.is(item) {
             continue;
         }
         let head = document.head_of(item.line).map(|at| &document.heads[at]);
@@ -60,10 +87,8 @@ pub(super) fn read(document: &Markdown<'_>) -> Draft {
         }
         let limit = head.map_or(document.source.count(), |head| head.own_end);
         let mut entry = document.entry_of_item(at, limit, head);
-        if let Some((id, name)) =
-            label::numeric(&entry.name).map(|(id, name)| (id.to_owned(), name.to_owned()))
-        {
-            (entry.id, entry.name) = (id, name);
+        if let Some(label) = label::heading(&entry.name) {
+            (entry.id, entry.name) = (label.id, label.name);
         } else if let Some(number) = item.number {
             entry.id = number.to_owned();
         }

@@ -3,7 +3,7 @@
 
 use super::super::block::{self, Blocks, Kind, ListItem};
 use super::super::checks;
-use super::super::draft::{After, Entry, Step};
+use super::super::draft::{After, Entry, Sentence, Step};
 use super::super::error::PlanError;
 use super::super::inline::plain;
 use super::super::label::{self, Label};
@@ -11,25 +11,9 @@ use super::super::mark::{Mark, Place};
 use super::super::settings_block;
 use super::super::source::Source;
 use super::super::status::{self, COLOURED, Status};
+use super::super::words::{self, BESIDE, BESIDE_NAMED, DEPENDS, ORDER_SECTIONS, SENTENCE_WAITS, WAITS};
 use crate::document::settings::Settings;
 use std::ops::Range;
-
-/// The names of fields that say what something waits for.
-const DEPENDS: &[&str] = &[
-    "depends on",
-    "dependencies",
-    "depends",
-    "dependency",
-    "blocked by",
-    "needs",
-    "requires",
-    "after",
-    "prerequisites",
-    "prerequisite",
-];
-/// The names of fields that say that something may run beside others.
-const BESIDE: &[&str] =
-    &["parallel", "parallelizable", "can run in parallel", "parallel with", "can run with"];
 
 /// A heading with what it begins.
 #[derive(Debug, Clone)]
@@ -62,7 +46,8 @@ impl<'t> Markdown<'t> {
     /// Finds headings and list items.
     pub(crate) fn read(text: &'t [u8], file: usize) -> Result<Self, PlanError> {
         let source = Source::new(text)?;
-        let blocks = block::read_bounded(&source)?;
+        let mut blocks = block::read_bounded(&source)?;
+        add_unmarked_headings(&source, &mut blocks);
         let mut all = Self { source, blocks, heads: Vec::new(), file };
         all.heads = all.find_heads();
         Ok(all)
@@ -210,12 +195,12 @@ impl<'t> Markdown<'t> {
         let heading =
             under.map(|head| format!("{}\n\n", self.source.line(head.line).trim())).unwrap_or_default();
         let after = self.depends(item.line + 1..end).or_else(|| self.waits_in_remarks(item.text));
-        let (name, beside) = without_parallel(&plain(item.text));
         let mark = self.item_mark(item);
-        let (status, mark) = match mark {
-            Some(mark) => (self.item_status(item), Some(mark)),
+        let (status, mark, text) = match mark {
+            Some(mark) => (self.item_status(item), Some(mark), item.text.to_owned()),
             None => self.line_sign(item),
         };
+        let (name, beside) = without_parallel(&plain(&text));
         Entry {
             id: String::new(),
             at: self.at(item.line),
@@ -223,6 +208,8 @@ impl<'t> Markdown<'t> {
             line: item.line,
             section: format!("{heading}{}", self.text(item.line..end)),
             after: after.unwrap_or_default(),
+            hints: self.named_behind(item.text, WAITS),
+            with: self.named_beside(item.text, item.line + 1..end),
             beside: beside || self.is_beside(item.line + 1..end),
             status,
             marks: mark.into_iter().collect(),
@@ -231,8 +218,8 @@ impl<'t> Markdown<'t> {
         }
     }
 
-    /// The sign at the end of an item without a checkbox, and where it is written.
-    fn line_sign(&self, item: &ListItem<'_>) -> (Status, Option<Mark>) {
+    /// The sign of an item without a checkbox, where it is written, and the text without it.
+    fn line_sign(&self, item: &ListItem<'_>) -> (Status, Option<Mark>, String) {
         let from = item.text.as_ptr() as usize - self.source.text().as_ptr() as usize;
         let found = sign(item.text);
         let there = match &found {
@@ -240,7 +227,50 @@ impl<'t> Markdown<'t> {
             _ => None,
         };
         let place = Place::Sign { at: from + item.text.len(), there };
-        (found.status(), Some(Mark { file: self.file, place }))
+        (found.status(), Some(Mark { file: self.file, place }), without_sign(item.text, &found))
+    }
+
+    /// What a text names behind one of these words.
+    fn named_behind(&self, text: &str, words: &[&str]) -> Vec<(String, usize)> {
+        let from = self.place(text);
+        words::behind(text, words).into_iter().map(|(value, at)| (plain(value), from + at)).collect()
+    }
+
+    /// What an entry says it may run beside: in its text, or in a field of these lines.
+    fn named_beside(&self, text: &str, lines: Range<usize>) -> Vec<(String, usize)> {
+        let mut named = self.named_behind(text, BESIDE_NAMED);
+        named.extend(self.field(lines, BESIDE).map(|(value, at)| (plain(&value), at)));
+        named
+    }
+
+    /// The lines of a section that say something about its heading, and not about a checkbox or a
+    /// labelled heading in it.
+    fn own_lines(&self, head: &Head) -> Vec<Range<usize>> {
+        let next = self.heads.partition_point(|below| below.line <= head.line);
+        let mut inside = self.heads[next..].iter().take_while(|below| below.line < head.end);
+        let end = inside.find(|below| below.label.is_some()).map_or(head.end, |below| below.line);
+        let mut lines = Vec::new();
+        let mut from = head.line + 1;
+        for at in self.items(head.line + 1..end) {
+            let item = self.item(at);
+            if item.checkbox.is_some() && item.line >= from {
+                lines.push(from..item.line);
+                from = self.item_end(at, end);
+            }
+        }
+        lines.push(from..end);
+        lines
+    }
+
+    /// What the sections about the order of the plan say.
+    pub(crate) fn order_sentences(&self) -> Vec<Sentence> {
+        let is_order = |head: &&Head| {
+            head.label.is_none() && ORDER_SECTIONS.contains(&head.text.to_lowercase().trim_end_matches(':'))
+        };
+        let lines = self.heads.iter().filter(is_order).flat_map(|head| head.line + 1..head.end);
+        let is_prose =
+            |line: &usize| matches!(self.blocks.kinds[*line], Kind::Text | Kind::Item | Kind::Quote);
+        lines.filter(is_prose).filter_map(|line| sentence(self.source.line(line))).collect()
     }
 
     /// An entry for a heading and its whole section.
@@ -248,16 +278,32 @@ impl<'t> Markdown<'t> {
         let label = head.label.as_ref();
         let name =
             label.map(|label| label.name.as_str()).filter(|name| !name.is_empty()).unwrap_or(&head.text);
+        let (own, line) = (self.own_lines(head), self.source.line(head.line));
+        let mut hints = self.named_behind(line, WAITS);
+        for line in own.iter().flat_map(|lines| lines.clone()) {
+            // A sentence of the section: `Requires Steps 2 and 3.`
+            let text = self.source.line(line);
+            let begins =
+                |word: &&str| words::begins_with(text.trim_start_matches(['-', '*', '_', ' ', '>']), word);
+            if matches!(self.blocks.kinds[line], Kind::Text | Kind::Item | Kind::Quote)
+                && WAITS.iter().any(|word| begins(&word))
+            {
+                hints.extend(self.named_behind(text, WAITS).into_iter().take(1));
+            }
+        }
         Entry {
             id: label.map(|label| label.id.clone()).unwrap_or_default(),
             at: self.at(head.line),
             name: name.to_owned(),
             line: head.line,
             section: self.text(head.line..head.end),
-            after: self
-                .depends(head.line + 1..head.end)
-                .or_else(|| self.waits_in_remarks(self.source.line(head.line)))
+            after: own
+                .iter()
+                .find_map(|lines| self.depends(lines.clone()))
+                .or_else(|| self.waits_in_remarks(line))
                 .unwrap_or_default(),
+            hints,
+            with: self.named_beside(line, own.first().cloned().unwrap_or_default()),
             beside: head.beside || self.is_beside(head.line + 1..head.own_end),
             status: head.status,
             marks: vec![head.mark.clone()],
@@ -278,14 +324,15 @@ impl<'t> Markdown<'t> {
                 continue;
             }
             let text = self.source.line(line);
-            let Some(colon) = text.bytes().take(NAME_BYTES_MAX).position(|byte| byte == b':') else {
+            let mut chars = text.char_indices().take_while(|(at, _)| *at < NAME_BYTES_MAX);
+            let Some((colon, sign)) = chars.find(|(_, c)| matches!(c, ':' | '：')) else {
                 continue;
             };
             let name =
                 plain(text[..colon].trim_start_matches([' ', '\t', '>', '-', '*', '+'])).to_lowercase();
             let name = name.trim_matches(|c: char| !c.is_alphanumeric());
             if names.contains(&name) {
-                let value = text[colon + 1..].trim_start_matches(['*', '_', ' ', '\t']);
+                let value = text[colon + sign.len_utf8()..].trim_start_matches(['*', '_', ' ', '\t']);
                 return Some((value.trim_end().to_owned(), self.at(line) + text.len() - value.len()));
             }
         }
@@ -364,6 +411,81 @@ impl<'t> Markdown<'t> {
     }
 }
 
+/// What a sentence says about the order: `Phase 2 depends on Phase 1`, `1 → (2 ∥ 3) → 4`, `Phases 2
+/// and 3 can run in parallel`.
+fn sentence(line: &str) -> Option<Sentence> {
+    const SENTENCE_CHARS_MAX: usize = 300;
+    let text = plain(line.trim_start_matches([' ', '\t', '-', '*', '+', '>']));
+    if text.chars().count() > SENTENCE_CHARS_MAX {
+        return None;
+    }
+    let text = text.trim().trim_end_matches('.');
+    let arrows = text.replace("-->", "→").replace("->", "→").replace("=>", "→").replace('➜', "→");
+    if arrows.contains('→') {
+        let part = |part: &str| {
+            let inner = part.trim().trim_matches(['(', ')', '[', ']', '{', '}']);
+            inner.replace("||", ",").replace(['∥', '|', '/'], ",")
+        };
+        return Some(Sentence::Chain(arrows.split('→').map(part).collect()));
+    }
+    let lower = text.to_lowercase();
+    if lower.len() != text.len() {
+        return None;
+    }
+    if lower.contains("parallel") {
+        let end = [" can ", " may ", " are ", " run ", " in parallel"]
+            .iter()
+            .filter_map(|word| lower.find(word))
+            .min()?;
+        return Some(Sentence::Beside(text[..end].to_owned()));
+    }
+    let (at, word) = SENTENCE_WAITS.iter().filter_map(|word| Some((lower.find(word)?, word))).min()?;
+    let who = text[..at].trim_end_matches([':', ' ']);
+    let on = text[at + word.len()..].split([';', '(', '—']).next().unwrap_or_default();
+    Some(Sentence::Waits(who.to_owned(), on.trim().to_owned()))
+}
+
+/// Adds lines that are headings in all but their marks, where no heading is labelled: `**Phase 1:
+/// Setup**`, and in a text without checkboxes `Phase 1: set it up`.
+fn add_unmarked_headings<'t>(source: &Source<'t>, blocks: &mut Blocks<'t>) {
+    /// Below all that are marked.
+    const LEVEL: usize = 7;
+    let is_labelled = |text: &str| label::heading(&plain(text)).is_some_and(|label| !label.word.is_empty());
+    if blocks.headings.iter().any(|heading| is_labelled(heading.text)) {
+        return;
+    }
+    let is_bold = |text: &str| {
+        let inner =
+            ["**", "__"].iter().find_map(|mark| Some((text.strip_prefix(mark)?.split_once(mark)?, *mark)));
+        inner.is_some_and(|((_, rest), _)| !rest.contains(char::is_alphanumeric)) && is_labelled(text)
+    };
+    let is_plain = |text: &str| {
+        let label = label::heading(text).filter(|label| !label.word.is_empty() && !label.name.is_empty());
+        let Some(label) = label else { return false };
+        let before = &text[..text.len() - label.name.len()];
+        text.starts_with(char::is_alphanumeric)
+            && before.trim_end().ends_with([':', '.', '-', '–', '—', '：'])
+    };
+    let lines: Vec<usize> = (0..source.count())
+        .filter(|line| blocks.kinds[*line] == Kind::Text && !source.line(*line).contains('|'))
+        .collect();
+    let of = |wanted: &dyn Fn(&str) -> bool| -> Vec<usize> {
+        lines.iter().copied().filter(|line| wanted(source.line(*line).trim())).collect()
+    };
+    let mut found = of(&is_bold);
+    if found.len() < 2 && blocks.checkboxes.is_empty() {
+        found = of(&is_plain);
+    }
+    if found.len() < 2 || blocks.headings.len() + found.len() > super::super::HEADINGS_MAX {
+        return;
+    }
+    for line in found {
+        blocks.kinds[line] = Kind::Heading;
+        blocks.headings.push(block::Heading { line, level: LEVEL, text: source.line(line).trim() });
+    }
+    blocks.headings.sort_by_key(|heading| heading.line);
+}
+
 /// A mark in a heading.
 enum Sign {
     None,
@@ -426,9 +548,6 @@ fn without_sign(text: &str, sign: &Sign) -> String {
     left.trim().trim_end_matches(['-', '–', '—']).trim().to_owned()
 }
 
-/// What stands before the names of what an entry waits for.
-pub(super) const WAITS: &[&str] = &["depends on", "depends upon", "blocked by", "requires", "after"];
-
 /// Words of a remark that say that an entry may run beside others.
 const PARALLEL: &[&str] = &["parallel", "in parallel", "can run in parallel", "parallelizable", "p"];
 
@@ -437,8 +556,8 @@ fn remarks(text: &str) -> impl Iterator<Item = &str> {
     text.split('(').skip(1).filter_map(|part| part.split_once(')').map(|(remark, _)| remark))
 }
 
-/// The names in a remark after a word such as `depends on`, where a number is among them: prose
-/// names nobody.
+/// The names in a remark after a word such as `depends on`, where the first can only be a phase:
+/// `needs S3` and `after lunch` are prose.
 fn waits_in(remark: &str) -> Option<&str> {
     let lower = remark.to_ascii_lowercase();
     let begins = |word: &str| {
@@ -449,7 +568,10 @@ fn waits_in(remark: &str) -> Option<&str> {
     let behind = &remark[WAITS.iter().find_map(|word| begins(word))?..];
     let part = behind.split(';').next().unwrap_or(behind).trim_matches([' ', ':', '.', ',']);
     let first = part.split([',', '&']).next().unwrap_or(part);
-    let is_name = first.split_whitespace().count() <= 3 && first.bytes().any(|byte| byte.is_ascii_digit());
+    let first = words::joined(first).into_iter().next().unwrap_or_default();
+    let is_labelled = || label::heading(&label::singular(&first)).is_some_and(|label| !label.word.is_empty());
+    let is_number = first.trim_start_matches('#').split(['-', '–']).all(|end| label::is_number(end.trim()));
+    let is_name = first.split_whitespace().count() <= 3 && (is_number || is_labelled());
     is_name.then_some(part)
 }
 
@@ -458,7 +580,8 @@ fn waits_in(remark: &str) -> Option<&str> {
 fn without_parallel_remark(text: &str) -> Option<String> {
     let remark = remarks(text).find(|remark| {
         let first = remark.split([',', ';']).next().unwrap_or(remark).trim().to_ascii_lowercase();
-        PARALLEL.contains(&first.as_str()) && (waits_in(remark).is_some() || !remark.contains([',', ';']))
+        PARALLEL.contains(&first.as_str())
+            && (!words::behind(remark, WAITS).is_empty() || !remark.contains([',', ';']))
     })?;
     let left = text.replacen(&format!("({remark})"), "", 1);
     Some(left.split_whitespace().collect::<Vec<_>>().join(" "))

@@ -104,6 +104,7 @@ pub(crate) fn read(
     let Some(reader) = reader else { return Ok(None) };
     let mut draft = (reader.read)(&document);
     draft.format = reader.format;
+    draft.order = document.order_sentences();
     if draft.groups.is_empty() {
         let expected = match reader.format {
             Format::SpecKit => "checkboxes such as `- [ ] T001 description`",

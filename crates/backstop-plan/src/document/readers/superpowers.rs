@@ -7,7 +7,7 @@ use super::grouped::{draft, files, group, labelled};
 use super::markdown::{Head, Markdown};
 
 /// The headings of tasks.
-pub(super) fn tasks<'m>(document: &'m Markdown<'_>) -> Vec<&'m Head> {
+fn tasks<'m>(document: &'m Markdown<'_>) -> Vec<&'m Head> {
     labelled(document, &|head| head.label.as_ref().is_some_and(|label| label.word == "task"))
 }
 
