@@ -101,6 +101,12 @@ async def with_client(client, name):
         resources = (await c.list_resources()).resources
         content = await c.read_resource(resources[0].uri)
         check(name + ": a resource is read", bool(content.contents), content)
+        if name.endswith("auto"):
+            async with c.listen(tools_list_changed=True) as changes:
+                # The settings are the same, but read again.
+                os.utime(project / "backstop.toml")
+                change = await asyncio.wait_for(anext(changes), 30)
+            check(name + ": a change that is listened for is told", type(change).__name__ == "ToolsListChanged", change)
 
 
 def stdio(mode):

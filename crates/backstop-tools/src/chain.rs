@@ -349,6 +349,14 @@ impl ChainReport {
         self.steps.iter().all(|(_, _, step)| matches!(step, StepResult::Done { .. }))
     }
 
+    /// What the last step gave. Nothing, where the chain was not done.
+    pub fn last_result(&self) -> Option<&Value> {
+        match self.steps.last() {
+            Some((_, _, StepResult::Done { result, .. })) if self.is_done() => Some(result),
+            _ => None,
+        }
+    }
+
     /// The step that failed: its id, its message, and its text for people.
     pub fn failed(&self) -> Option<(&str, &SafeText, &str)> {
         self.steps.iter().find_map(|(id, _, step)| match step {

@@ -152,7 +152,33 @@ impl Connection {
         cancel: &Cancel,
         call: CallWatch<'_>,
     ) -> Result<Raw, RequestFailure> {
-        exchange(self, method, Some(params), limits, cancel, Some(call)).await
+        exchange(self, method, Some(params), limits, cancel, Kind::Call(call)).await
+    }
+
+    /// Whether the server says that one of its lists may change.
+    pub(crate) fn has_changing_lists(&self) -> bool {
+        let all = self.hello.get("capabilities").and_then(Value::as_object);
+        all.is_some_and(|all| all.values().any(|one| one.get("listChanged") == Some(&Value::Bool(true))))
+    }
+
+    /// Asks a server of the modern era to tell changes of its lists, until it does so no more.
+    /// Returns whether it may be asked again.
+    pub(crate) async fn listen(&self) -> bool {
+        let wanted = json!({ "notifications": {
+            "toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true,
+        } });
+        let params = jsonrpc::raw(&wanted);
+        let kind = Kind::Behind;
+        let limits = RequestLimits::default();
+        let params = Params::of(&params);
+        let method = "subscriptions/listen";
+        match exchange(self, method, Some(&params), limits, &Cancel::new(), kind).await {
+            // It says that it has ended.
+            Ok(_) => true,
+            // A stream that broke off, while the server may still be there.
+            Err(RequestFailure::Transport(_)) => !self.is_closed(),
+            Err(_) => false,
+        }
     }
 
     /// All pages of a list, or as many of its items as are taken of one server.
@@ -304,7 +330,7 @@ impl<'p> Params<'p> {
         text.push('{');
         for (name, value) in &self.members {
             separate(&mut text);
-            push_text(&mut text, name);
+            text.push_str(&jsonrpc::quoted(name));
             text.push(':');
             text.push_str(value.get());
         }
@@ -313,7 +339,7 @@ impl<'p> Params<'p> {
             text.push_str("\"_meta\":{");
             for (name, value) in meta.iter() {
                 separate(&mut text);
-                push_text(&mut text, name);
+                text.push_str(&jsonrpc::quoted(name));
                 text.push(':');
                 text.push_str(&value.to_string());
             }
@@ -335,17 +361,6 @@ fn separate(text: &mut String) {
     }
 }
 
-/// Adds a text in JSON's quotes.
-fn push_text(to: &mut String, text: &str) {
-    if text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\') {
-        to.push('"');
-        to.push_str(text);
-        to.push('"');
-    } else {
-        to.push_str(&Value::from(text).to_string());
-    }
-}
-
 /// Sends a request and waits for its answer.
 pub(crate) async fn request<L: Link + ?Sized>(
     link: &L,
@@ -356,7 +371,17 @@ pub(crate) async fn request<L: Link + ?Sized>(
 ) -> Result<Raw, RequestFailure> {
     // What the era adds needs an object to be added to.
     let params = params.map(Params::of).or_else(|| link.modern().map(|_| Params::default()));
-    exchange(link, method, params.as_ref(), limits, cancel, None).await
+    exchange(link, method, params.as_ref(), limits, cancel, Kind::Question).await
+}
+
+/// What a request is sent for.
+enum Kind<'c> {
+    /// A call, whose progress is asked for.
+    Call(CallWatch<'c>),
+    /// Anything else that somebody waits for.
+    Question,
+    /// What is waited for behind everybody's back.
+    Behind,
 }
 
 async fn exchange<L: Link + ?Sized>(
@@ -365,10 +390,18 @@ async fn exchange<L: Link + ?Sized>(
     params: Option<&Params<'_>>,
     limits: RequestLimits,
     cancel: &Cancel,
-    mut call: Option<CallWatch<'_>>,
+    kind: Kind<'_>,
 ) -> Result<Raw, RequestFailure> {
     let began = Instant::now();
     let mut waiting = link.inbox().wait();
+    let mut call = match kind {
+        Kind::Call(call) => Some(call),
+        Kind::Question => None,
+        Kind::Behind => {
+            waiting.stays_behind();
+            None
+        }
+    };
     if let Some(kind) = link.inbox().closed() {
         let failure = TransportFailure::new(backstop_core::Dispatch::NotDispatched, kind);
         return Err(RequestFailure::Transport(failure));
@@ -506,5 +539,10 @@ pub(crate) fn meta_of(params: &RawValue) -> Map<String, Value> {
         #[serde(rename = "_meta", default)]
         meta: Option<Map<String, Value>>,
     }
-    serde_json::from_str::<Meta>(params.get()).ok().and_then(|found| found.meta).unwrap_or_default()
+    let text = params.get();
+    // Most requests have none. A name may be written with escapes.
+    if !text.contains("_meta") && !text.contains('\\') {
+        return Map::new();
+    }
+    serde_json::from_str::<Meta>(text).ok().and_then(|found| found.meta).unwrap_or_default()
 }

@@ -102,8 +102,10 @@ impl Message {
         if is_too_deep(bytes) {
             return Err(BadMessage::TooDeep);
         }
+        // Checked once as a whole, not again for each text in it.
+        let text = std::str::from_utf8(bytes).map_err(|error| BadMessage::NotJson(error.to_string()))?;
         let envelope: Envelope<'_> =
-            serde_json::from_slice(bytes).map_err(|error| BadMessage::NotJson(error.to_string()))?;
+            serde_json::from_str(text).map_err(|error| BadMessage::NotJson(error.to_string()))?;
         // An id of null belongs to an answer to a request that nobody could read.
         let id = envelope.id.filter(|id| id.get() != "null").map(ToOwned::to_owned);
         let params = envelope.params.map(ToOwned::to_owned);
@@ -134,6 +136,10 @@ fn is_id(raw: &RawValue) -> bool {
 
 /// Whether brackets are nested too deep, outside of texts.
 fn is_too_deep(bytes: &[u8]) -> bool {
+    // Most messages have fewer brackets in all, which is counted many bytes at a time.
+    if bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= DEPTH_MAX {
+        return false;
+    }
     let (mut depth, mut in_text, mut escaped) = (0usize, false, false);
     for byte in bytes {
         match byte {
@@ -164,43 +170,49 @@ pub(crate) fn value(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap_or(Value::Null)
 }
 
-fn line(start: String, key: &str, text: &str) -> Vec<u8> {
-    let mut line = start.into_bytes();
+/// A message on one line, without its end, made of these parts.
+fn line(parts: &[&str]) -> Vec<u8> {
     // One more byte for the end of the line.
-    line.reserve_exact(key.len() + text.len() + 6);
-    line.extend_from_slice(b",\"");
-    line.extend_from_slice(key.as_bytes());
-    line.extend_from_slice(b"\":");
-    line.extend_from_slice(text.as_bytes());
-    line.push(b'}');
+    let mut line = Vec::with_capacity(parts.iter().map(|part| part.len()).sum::<usize>() + 1);
+    for part in parts {
+        line.extend_from_slice(part.as_bytes());
+    }
     line
+}
+
+/// A text in JSON's quotes.
+pub(crate) fn quoted(text: &str) -> String {
+    if text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\') {
+        ["\"", text, "\""].concat()
+    } else {
+        Value::from(text).to_string()
+    }
 }
 
 /// A request on one line, without its end. `params` is JSON text.
 pub(crate) fn request(id: &str, method: &str, params: Option<&str>) -> Vec<u8> {
-    let method = Value::from(method);
-    let start = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method}");
+    let (start, method) = ("{\"jsonrpc\":\"2.0\",\"id\":", quoted(method));
     match params {
-        Some(params) => line(start, "params", &one_line(params)),
-        None => format!("{start}}}").into_bytes(),
+        Some(params) => line(&[start, id, ",\"method\":", &method, ",\"params\":", &one_line(params), "}"]),
+        None => line(&[start, id, ",\"method\":", &method, "}"]),
     }
 }
 
 /// A notification on one line, without its end.
 pub(crate) fn notification(method: &str, params: Option<&RawValue>) -> Vec<u8> {
-    let start = format!("{{\"jsonrpc\":\"2.0\",\"method\":{}", Value::from(method));
+    let (start, method) = ("{\"jsonrpc\":\"2.0\",\"method\":", quoted(method));
     match params {
-        Some(params) => line(start, "params", &one_line(params.get())),
-        None => format!("{start}}}").into_bytes(),
+        Some(params) => line(&[start, &method, ",\"params\":", &one_line(params.get()), "}"]),
+        None => line(&[start, &method, "}"]),
     }
 }
 
 /// An answer on one line, without its end.
 pub(crate) fn response(id: &RawValue, result: &Result<Raw, RpcError>) -> Vec<u8> {
-    let start = format!("{{\"jsonrpc\":\"2.0\",\"id\":{}", id.get());
+    let start = "{\"jsonrpc\":\"2.0\",\"id\":";
     match result {
-        Ok(result) => line(start, "result", &one_line(result.get())),
-        Err(error) => line(start, "error", &error.to_json().to_string()),
+        Ok(result) => line(&[start, id.get(), ",\"result\":", &one_line(result.get()), "}"]),
+        Err(error) => line(&[start, id.get(), ",\"error\":", &error.to_json().to_string(), "}"]),
     }
 }
 

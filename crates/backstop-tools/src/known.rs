@@ -98,14 +98,27 @@ impl Toolbox {
         warnings
     }
 
-    /// The servers that cannot be used as they are set up.
+    /// The servers that cannot be used as they are set up: one warning for all of the same cause.
     pub fn setup_warnings(&self) -> Vec<Warning> {
-        let warning = |problem: &crate::SetupProblem| {
+        let mut by_cause: Vec<(&crate::SetupProblem, Vec<String>)> = Vec::new();
+        for problem in self.problems() {
             let server = SafeText::new(problem.server.as_str()).line(80);
-            let what = format!("the tools of {server} are missing: {}", problem.what.line(300));
+            let is_same = |(other, _): &&mut (&crate::SetupProblem, Vec<String>)| {
+                other.what == problem.what && other.hint == problem.hint
+            };
+            match by_cause.iter_mut().find(is_same) {
+                Some((_, servers)) => servers.push(server),
+                None => by_cause.push((problem, vec![server])),
+            }
+        }
+        let warning = |(problem, servers): (&crate::SetupProblem, Vec<String>)| {
+            let they = if servers.len() == 1 { "it is" } else { "they are" };
+            let what = problem.what.line(300);
+            let what = what.strip_prefix("it is").map_or(what.clone(), |rest| format!("{they}{rest}"));
+            let what = format!("the tools of {} are missing: {what}", servers.join(", "));
             (what, Some(problem.hint.clone()))
         };
-        self.problems().iter().map(warning).collect()
+        by_cause.into_iter().map(warning).collect()
     }
 }
 

@@ -1,6 +1,8 @@
 //! The words of MCP, in both of its eras: with `initialize` (up to 2025-11-25) and with everything
 //! in each request (2026-07-28).
 
+use crate::jsonrpc;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// The newest version that begins with `initialize`.
@@ -21,6 +23,12 @@ pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabi
 pub(crate) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Where a gateway names itself and those that its calls come through.
 pub(crate) const META_GATEWAYS: &str = "backstop/gateways";
+/// What is said where a list of tools changed.
+pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+/// The request that a notification of a change belongs to.
+pub(crate) const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+/// The first that is said to a client that listens for changes.
+pub(crate) const SUBSCRIPTION_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 pub(crate) const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 /// Which of the two ways of speaking is spoken.
@@ -41,4 +49,9 @@ pub(crate) fn our_name() -> Value {
 /// The `_meta` of a request to a server of the modern era.
 pub(crate) fn modern_meta(capabilities: &Value) -> Value {
     json!({ META_VERSION: MODERN_VERSION, META_CLIENT: our_name(), META_CAPABILITIES: capabilities })
+}
+
+/// The `_meta` of what is said to a client that listens for changes with the request of this id.
+pub(crate) fn meta_of_subscription(id: &RawValue) -> Value {
+    json!({ META_SUBSCRIPTION: jsonrpc::value(id) })
 }

@@ -1,6 +1,7 @@
 //! Everything that calls need: the servers, the catalogue of their tools, and what the runtime puts
 //! around a call. One for a process.
 
+use crate::catalogue::broken_cache::BrokenCache;
 use crate::catalogue::{CacheState, Catalogue, ServerListing, Tool, cache};
 use crate::fault::{WaitedFor, of_wait};
 use crate::names::longest_prefix;
@@ -99,6 +100,8 @@ pub struct Toolbox {
     /// The settings that all servers have in common.
     pub(crate) common: CommonMcpSettings,
     cache_state: CacheState,
+    /// What is on record of lists on disk that could not be used, until they are made anew.
+    broken_cache: Mutex<Option<BrokenCache>>,
     problems: Vec<SetupProblem>,
     /// When a server last gave its tools for a name that was not known.
     asked: Mutex<BTreeMap<Name, Arc<tokio::sync::Mutex<Option<Instant>>>>>,
@@ -140,6 +143,11 @@ impl Toolbox {
         };
         let upstreams: BTreeMap<Name, Arc<Upstream>> = servers.into_iter().map(upstream).collect();
         let (kept, cache_state) = cache::load(&project);
+        let policy = Arc::new(policy);
+        let broken_cache = match &cache_state {
+            CacheState::Invalid(why) if !upstreams.is_empty() => BrokenCache::record(&project, &policy, why),
+            _ => None,
+        };
         let fits = |name: &Name, listing: &ServerListing| {
             upstreams.get(name).is_some_and(|upstream| upstream.fingerprint() == listing.fingerprint)
         };
@@ -156,7 +164,7 @@ impl Toolbox {
         let this = Self {
             admission: Admission::new(Arc::clone(&project)),
             classifier,
-            policy: Arc::new(policy),
+            policy,
             successes: Arc::default(),
             results: ResultCache::default(),
             upstreams,
@@ -164,6 +172,7 @@ impl Toolbox {
             listings: Mutex::new(listings),
             common: project.config.mcp(),
             cache_state,
+            broken_cache: Mutex::new(broken_cache),
             problems,
             asked: Mutex::default(),
             failures: Mutex::default(),
@@ -237,13 +246,23 @@ impl Toolbox {
             let new = ServerListing::new(upstream.fingerprint(), listing, old, now);
             let changed = old.is_none_or(|old| !old.is_same(&new));
             listings.insert(server.clone(), Arc::new(new));
-            if let Err(error) = cache::save(&self.project, &listings) {
-                self.project.process.warn(&format!("the list of tools is not kept: {error}"), None);
+            match cache::save(&self.project, &listings) {
+                Ok(()) => self.cache_is_rebuilt(true),
+                Err(error) => {
+                    self.project.process.warn(&format!("the list of tools is not kept: {error}"), None);
+                }
             }
             changed
         };
         self.rebuild();
         Ok(changed)
+    }
+
+    /// Lists on disk that could not be used were made anew, or never will be by this process.
+    fn cache_is_rebuilt(&self, rebuilt: bool) {
+        if let Some(broken) = lock(&self.broken_cache).take() {
+            broken.end(rebuilt);
+        }
     }
 
     /// Asks a server for its tools because of a name that is not known: many such names are one
@@ -414,6 +433,7 @@ impl Toolbox {
             tasks.spawn(async move { upstream.stop().await });
         }
         while tasks.join_next().await.is_some() {}
+        self.cache_is_rebuilt(false);
         if let Ok(journal) = self.project.journal() {
             self.successes.write(journal);
         }

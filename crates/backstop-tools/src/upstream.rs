@@ -8,8 +8,8 @@ use crate::handshake::{self, OurSide};
 use crate::jsonrpc::{self, METHOD_NOT_FOUND, Raw, RpcError};
 use crate::leftovers::ChildFile;
 use crate::log_level::LogLevel;
-use crate::protocol::Era;
-use crate::transport::{Http, HttpTarget, Inbox, PeerMessage, Program, Stdio, Transport};
+use crate::protocol::{Era, TOOLS_CHANGED};
+use crate::transport::{Http, HttpTarget, Inbox, PeerMessage, Program, Stdio, Transport, repeat_stream};
 use backstop_config::McpServerSettings;
 use backstop_core::{Fault, Name, Sha256};
 use backstop_engine::Cancel;
@@ -94,6 +94,8 @@ struct Live {
 pub struct Upstream {
     /// Its name in the settings.
     pub name: Name,
+    /// Whose rate limit holds for its calls.
+    pub(crate) client: Option<Name>,
     /// Its settings.
     pub settings: McpServerSettings,
     /// Where its settings come from.
@@ -134,6 +136,7 @@ impl Upstream {
     ) -> Self {
         let slots = Arc::new(Semaphore::new(settings.concurrency.max(1)));
         Self {
+            client: format!("mcp-{name}").parse().ok(),
             name,
             settings,
             origin,
@@ -358,6 +361,9 @@ impl Upstream {
             root: self.project.root.clone(),
         };
         let connection = Arc::new(connection);
+        if connection.era == Era::Modern && connection.has_changing_lists() {
+            answering.hear_changes(&connection);
+        }
         answering.listen(&connection, from_peer);
         if let Some(level) = *lock(&self.log_level) {
             tell_log_level(Arc::clone(&connection), level);
@@ -526,6 +532,23 @@ impl Answering {
                     }
                 }
             }
+        });
+    }
+
+    /// Asks a server of the modern era to tell changes of its lists. What it said while nobody
+    /// listened is lost: its tools are asked for again.
+    fn hear_changes(&self, connection: &Arc<Connection>) {
+        let Some(peers) = self.peers.clone() else { return };
+        let (name, connection) = (self.name.clone(), Arc::clone(connection));
+        tokio::spawn(async move {
+            let mut is_again = false;
+            repeat_stream(|| {
+                if std::mem::replace(&mut is_again, true) {
+                    peers.notified(&name, TOOLS_CHANGED, None);
+                }
+                connection.listen()
+            })
+            .await;
         });
     }
 

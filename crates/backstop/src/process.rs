@@ -55,8 +55,9 @@ fn open_in(surroundings: Surroundings<'static>, flags: &[Given]) -> Result<Proje
     let mut project = Project::open(&place(surroundings), flags, process)?;
     terminal::redact_with(Arc::clone(&project.redactor));
     // What cannot be read is shown: only now is it known what in it is a secret.
-    project.process.parent = from_outer("BACKSTOP_RUN_ID", |id| id.parse::<RunId>().ok());
-    project.process.deadline = from_outer("BACKSTOP_DEADLINE", Timestamp::parse_rfc3339);
+    let process = Arc::make_mut(&mut project.process);
+    process.parent = from_outer("BACKSTOP_RUN_ID", |id| id.parse::<RunId>().ok());
+    process.deadline = from_outer("BACKSTOP_DEADLINE", Timestamp::parse_rfc3339);
     Ok(project)
 }
 

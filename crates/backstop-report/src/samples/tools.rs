@@ -50,6 +50,7 @@ pub(crate) fn tools(t: &Texts) -> Vec<Sample> {
         nearest: ["a__copy", "b__copy", "c__move", "d", "e", "f"].map(SafeText::from).to_vec(),
         prefixes: vec!["MetaMCP_github".into(), "MetaMCP_chrome-devtools".into()],
         message: None,
+        next: None,
     };
     all.push(sample("tool_not_found", tool_not_found(&missing), &"Tool not found".into()));
     let nothing = ToolNotFound { nearest: vec![], prefixes: vec![], ..missing };

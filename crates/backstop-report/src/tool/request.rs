@@ -22,6 +22,8 @@ pub struct ToolNotFound {
     pub prefixes: Vec<SafeText>,
     /// Why its server is not there, where that is known.
     pub message: Option<SafeText>,
+    /// What to do about that.
+    pub next: Option<SafeText>,
 }
 
 /// The notice about a tool that does not exist.
@@ -33,10 +35,10 @@ pub fn tool_not_found(given: &ToolNotFound) -> Notice {
         (true, false) => Value::Line("none: no known tool has this prefix".into()),
     };
     let prefixes = (!given.prefixes.is_empty()).then_some(&given.prefixes);
-    let next = if given.nearest.is_empty() {
-        "name another tool, or run `"
-    } else {
-        "say which one you mean, or run `"
+    let next: Words = match (&given.next, given.nearest.is_empty()) {
+        (Some(next), _) => Words::outside(next),
+        (None, true) => format!("name another tool, or run `{REFRESH}` to list the tools anew").into(),
+        (None, false) => format!("say which one you mean, or run `{REFRESH}` to list the tools anew").into(),
     };
     Notice::new("tool_not_found", "Tool not found", Some(Reason::ToolNotFound))
         .field("error", "Error", Words::own("Tool not found: ").and_outside(&given.tool))
@@ -52,7 +54,7 @@ pub fn tool_not_found(given: &ToolNotFound) -> Notice {
         .with(prefixes, |notice, prefixes| {
             notice.value("known_prefixes", "Known prefixes", Value::Names(prefixes.clone()))
         })
-        .next_line(format!("{next}{REFRESH}` to list the tools anew"))
+        .next_line(next)
 }
 
 /// A parameter of a tool.

@@ -13,6 +13,7 @@ use crate::recorder::Observer;
 use backstop_config::Config;
 use backstop_core::Event;
 use backstop_http::{Address, Client, HttpErrorKind, Limits, Request};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long all of it may take, finding the address included.
@@ -54,14 +55,14 @@ impl OtelError {
 /// Exports a run that has ended. What cannot be sent is a warning.
 pub(crate) struct Exporter {
     config: Config,
-    process: Process,
+    process: Arc<Process>,
 }
 
 impl Exporter {
     /// Where that is switched on.
     pub(crate) fn of(project: &Project) -> Option<Self> {
         project.config.otel()?;
-        Some(Self { config: project.config.clone(), process: project.process.clone() })
+        Some(Self { config: project.config.clone(), process: Arc::clone(&project.process) })
     }
 }
 

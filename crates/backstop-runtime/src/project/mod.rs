@@ -34,7 +34,7 @@ pub struct Project {
     /// Masks secrets in everything that is stored or shown.
     pub redactor: Arc<Redactor>,
     /// The process that works in it.
-    pub process: Process,
+    pub process: Arc<Process>,
     state_root: Option<PathBuf>,
     folder: OnceLock<StateFolder>,
     journal: OnceLock<Journal>,
@@ -85,7 +85,7 @@ impl Project {
             root: root_of(place),
             config,
             redactor: Arc::new(redactor),
-            process,
+            process: Arc::new(process),
             state_root,
             folder: OnceLock::new(),
             journal: OnceLock::new(),

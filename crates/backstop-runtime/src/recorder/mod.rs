@@ -39,7 +39,7 @@ use std::time::Duration;
 pub struct Recorder {
     state: Mutex<State>,
     surface: &'static str,
-    process: Process,
+    process: Arc<Process>,
     redactor: Arc<Redactor>,
     session: Option<SafeText>,
     caller: Option<SafeText>,
@@ -99,7 +99,7 @@ impl Recorder {
         Ok(Self {
             state: Mutex::new(state),
             surface: opening.surface,
-            process: process.clone(),
+            process: Arc::clone(process),
             redactor: Arc::clone(&project.redactor),
             session,
             caller,
@@ -119,7 +119,7 @@ impl Recorder {
         Ok(Self {
             state: Mutex::new(State::Open(Box::new(open))),
             surface: opening.surface,
-            process: process.clone(),
+            process: Arc::clone(process),
             redactor: Arc::clone(&project.redactor),
             session,
             caller,

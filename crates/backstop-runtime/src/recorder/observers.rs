@@ -26,14 +26,14 @@ impl std::fmt::Debug for Observers {
 /// Appends classified errors to a file that others tail, as `events --jsonl` prints them.
 pub struct TailFile {
     file: GivenPath,
-    process: Process,
+    process: Arc<Process>,
     /// The last trouble that was told.
     told: Mutex<Option<String>>,
 }
 
 impl TailFile {
     /// Appends to this file.
-    pub fn new(file: GivenPath, process: Process) -> Self {
+    pub fn new(file: GivenPath, process: Arc<Process>) -> Self {
         Self { file, process, told: Mutex::default() }
     }
 }

@@ -57,8 +57,10 @@ impl Opening {
         if !project.is_observed() {
             return self.observers.clone();
         }
-        let tail =
-            project.config.tail_to().map(|file| TailFile::new(project.given(&file), project.process.clone()));
+        let tail = project
+            .config
+            .tail_to()
+            .map(|file| TailFile::new(project.given(&file), Arc::clone(&project.process)));
         let exporter = self.exported.then(|| Exporter::of(project)).flatten();
         let mut all: Vec<Arc<dyn Observer>> = Vec::new();
         all.extend(tail.map(|tail| Arc::new(tail) as Arc<dyn Observer>));

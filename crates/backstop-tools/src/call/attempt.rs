@@ -40,7 +40,7 @@ pub(super) enum Target {
     /// A tool of a server that cannot be asked for its tools.
     Unlisted(Unlisted),
     /// There is none.
-    Unknown { what: String, suggestions: Suggestions, why: Option<String> },
+    Unknown { what: String, suggestions: Suggestions, why: Option<Unusable> },
 }
 
 impl Target {
@@ -81,11 +81,7 @@ impl Target {
         self.upstream().map(|upstream| &upstream.settings)
     }
 
-    pub(super) fn server(&self) -> Option<&Name> {
-        self.upstream().map(|upstream| &upstream.name)
-    }
-
-    fn upstream(&self) -> Option<&Arc<Upstream>> {
+    pub(super) fn upstream(&self) -> Option<&Arc<Upstream>> {
         match self {
             Self::Tool { upstream, .. } | Self::Raw { upstream, .. } => Some(upstream),
             Self::Unlisted(unlisted) => Some(&unlisted.upstream),
@@ -126,15 +122,23 @@ fn only_reads(method: &str) -> bool {
         || method.ends_with("/read")
 }
 
+/// Why a server cannot be used, and what to do about it.
+#[derive(Debug)]
+pub(super) struct Unusable {
+    why: String,
+    next: Option<String>,
+}
+
 /// Why the server of a tool cannot be used, where that is known.
-fn unusable(toolbox: &Toolbox, name: &str) -> Option<String> {
+fn unusable(toolbox: &Toolbox, name: &str) -> Option<Unusable> {
     if toolbox.upstreams().is_empty() && toolbox.problems().is_empty() {
-        return Some(NO_SERVERS_LINE.to_owned());
+        return Some(Unusable { why: NO_SERVERS_LINE.to_owned(), next: None });
     }
     let servers = toolbox.problems().iter().map(|problem| problem.server.as_str());
     let server = crate::names::longest_prefix(name, servers).unwrap_or(name);
     let problem = toolbox.problems().iter().find(|problem| problem.server == server)?;
-    Some(format!("{server} cannot be used: {}; {}", problem.what.raw(), problem.hint))
+    let why = format!("{server} cannot be used: {}; {}", problem.what.raw(), problem.hint);
+    Some(Unusable { why, next: Some(problem.hint.clone()) })
 }
 
 /// What a server answered to a call that went well.
@@ -154,6 +158,8 @@ pub(super) struct Last {
     pub(super) not_sent: bool,
     pub(super) mismatch: Option<Mismatch>,
     pub(super) suggestions: Option<Suggestions>,
+    /// What to do about a server that cannot be used.
+    pub(super) next: Option<SafeText>,
     /// Whether the server says that it does not have the tool.
     pub(super) is_gone: bool,
     /// The tool, where it is known.
@@ -188,7 +194,7 @@ impl LastAttempt {
 pub(super) struct CallOperation<'t> {
     toolbox: &'t Toolbox,
     target: Target,
-    request: CallRequest,
+    request: &'t CallRequest,
     last: LastAttempt,
     /// How long the server of a tool that was not known was asked for it.
     asked_for: Duration,
@@ -203,14 +209,14 @@ impl<'t> CallOperation<'t> {
     pub(super) fn new(
         toolbox: &'t Toolbox,
         target: Target,
-        request: &CallRequest,
+        request: &'t CallRequest,
         asked_for: Duration,
     ) -> Self {
         let last = LastAttempt::default();
         if let Target::Tool { tool, .. } | Target::Raw { tool: Some(tool), .. } = &target {
             last.set(|last| last.tool = Some(Arc::clone(tool)));
         }
-        Self { toolbox, target, request: request.clone(), last, asked_for }
+        Self { toolbox, target, request, last, asked_for }
     }
 
     /// What is left when its attempts are over.
@@ -227,9 +233,16 @@ impl<'t> CallOperation<'t> {
         match &self.target {
             Target::Unknown { what, suggestions, why } => {
                 let mut fault = Fault::new(Reason::ToolNotFound);
-                let cause = why.clone().unwrap_or_else(|| format!("Tool not found: {what}"));
-                fault.cause = Some(SafeText::new(cause));
-                self.last.set(|last| last.suggestions = Some(suggestions.clone()));
+                let cause = why.as_ref().map(|unusable| unusable.why.clone());
+                fault.cause = Some(SafeText::new(cause.unwrap_or_else(|| format!("Tool not found: {what}"))));
+                let next = why.as_ref().and_then(|unusable| unusable.next.as_deref()).map(SafeText::new);
+                if let Some(next) = &next {
+                    fault.suggested_action = next.clone();
+                }
+                self.last.set(|last| {
+                    last.suggestions = Some(suggestions.clone());
+                    last.next = next;
+                });
                 Err(Failed::classified(fault, Dispatch::NotDispatched))
             }
             Target::Tool { tool, arguments, .. } => {
@@ -484,7 +497,7 @@ impl Operation for CallOperation<'_> {
         if attempt.number > 1 && matches!(self.target, Target::Unlisted(_)) {
             let began = Instant::now();
             let limit = shorter(self.request.timeout, attempt.left);
-            self.target = Box::pin(Target::find(self.toolbox, &self.request, limit)).await;
+            self.target = Box::pin(Target::find(self.toolbox, self.request, limit)).await;
             self.asked_for = began.elapsed();
         }
         self.check()?;

@@ -217,6 +217,7 @@ impl Known<'_> {
                     nearest: texts(&suggestions.nearest),
                     prefixes: texts(&suggestions.prefixes),
                     message: Some(message).filter(|text| !text.raw().starts_with("Tool not found")),
+                    next: self.last.next.clone(),
                 })
             }
             Reason::Timeout if self.last.timed_out.is_some() => tool_timeout(&ToolTimeout {

@@ -138,7 +138,7 @@ pub struct CallSuccess {
     pub warnings: Vec<SafeText>,
     /// How many attempts were made; none for a result that was used again.
     pub attempts: u32,
-    pub(crate) arguments: Raw,
+    request: Arc<CallRequest>,
     pub(crate) result: Raw,
     /// Whether the server wants to know something before it goes on.
     pub(crate) wants_input: bool,
@@ -147,7 +147,7 @@ pub struct CallSuccess {
 impl CallSuccess {
     /// The parameters of the call, as they are shown.
     pub fn params(&self) -> Vec<(SafeText, SafeText)> {
-        key_params(&self.arguments)
+        key_params(&self.request.arguments)
     }
 
     /// The result, as the server gave it: JSON text.
@@ -190,7 +190,8 @@ impl Caller for Arc<Toolbox> {
 
 impl Toolbox {
     /// Makes a call.
-    pub async fn call(&self, request: CallRequest) -> CallOutcome {
+    pub async fn call(&self, request: impl Into<Arc<CallRequest>>) -> CallOutcome {
+        let request = request.into();
         let _running = self.begin_call();
         let began = Instant::now();
         let target = Target::find(self, &request, self.find_limit(&request)).await;
@@ -199,7 +200,7 @@ impl Toolbox {
         if let Some(result) = self.kept_result(&target, &request) {
             self.successes.add("tools");
             let head = Head::of(&result);
-            return self.succeeded(name, Answer { result, head }, 0, request);
+            return self.succeeded(name, Answer { result, head }, 0, &request);
         }
         let operation_name = operation_name(&name, &request.arguments);
         let run = match self.begin(&target, &request, asked_for, &operation_name) {
@@ -233,7 +234,7 @@ impl Toolbox {
                     aftermath::run_ended(&self.project, &run.recorder, true);
                 }
                 last.keep_result(self, &request, &answer);
-                self.succeeded(name, answer, finished.attempts, request)
+                self.succeeded(name, answer, finished.attempts, &request)
             }
             Err(ending) => {
                 let confirm = self.put_aside(&run.recorder, &request, &ending);
@@ -259,7 +260,13 @@ impl Toolbox {
         }
     }
 
-    fn succeeded(&self, tool: String, answer: Answer, attempts: u32, request: CallRequest) -> CallOutcome {
+    fn succeeded(
+        &self,
+        tool: String,
+        answer: Answer,
+        attempts: u32,
+        request: &Arc<CallRequest>,
+    ) -> CallOutcome {
         let Answer { result, head } = answer;
         let masked = |text: String| SafeText::new(self.project.redactor.redact(&text).into_owned());
         CallOutcome::Done(CallSuccess {
@@ -267,7 +274,7 @@ impl Toolbox {
             wants_input: head.wants_input(),
             tool,
             attempts,
-            arguments: request.arguments,
+            request: Arc::clone(request),
             result,
         })
     }
@@ -336,7 +343,7 @@ impl Toolbox {
         };
         let limits = OperationLimits {
             provider: None,
-            client: target.server().and_then(|server| format!("mcp-{server}").parse().ok()),
+            client: target.upstream().and_then(|upstream| upstream.client.clone()),
             budget,
             scope: BudgetScope {
                 run: request.parent.unwrap_or_else(|| recorder.run()),
@@ -456,8 +463,9 @@ pub(crate) fn key_params(arguments: &RawValue) -> Vec<(SafeText, SafeText)> {
 }
 
 fn operation_name(name: &str, arguments: &RawValue) -> String {
-    let shown: String = arguments.get().chars().take(OPERATION_CHARS_MAX).collect();
-    if shown == "{}" { name.to_owned() } else { format!("{name} {shown}") }
+    let text = arguments.get();
+    let end = text.char_indices().nth(OPERATION_CHARS_MAX).map_or(text.len(), |(at, _)| at);
+    if text == "{}" { name.to_owned() } else { [name, " ", &text[..end]].concat() }
 }
 
 #[cfg(test)]
@@ -475,7 +483,7 @@ mod tests {
         let call = size(|(toolbox, request): (&'static Toolbox, CallRequest)| toolbox.call(request));
         assert!(call <= 8 << 10, "{call} bytes");
         let answer = size(|(gateway, session): (&'static Arc<Gateway>, &'static Arc<Session>)| {
-            gateway.answer(session, "tools/call", None, Cancel::new())
+            gateway.answer(session, (RawValue::NULL, "tools/call"), None, Cancel::new())
         });
         assert!(answer <= 4 << 10, "{answer} bytes");
     }

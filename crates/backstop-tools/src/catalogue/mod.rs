@@ -4,6 +4,7 @@
 //! lists on disk, so that they are there before any server has started. Names, descriptions and
 //! schemas are text from outside.
 
+pub(crate) mod broken_cache;
 pub(crate) mod cache;
 
 use crate::arguments::Schema;

@@ -43,7 +43,8 @@ pub(super) struct Question {
 pub(super) struct ActiveCall {
     session: Arc<Session>,
     era: Era,
-    questions: mpsc::Sender<Question>,
+    /// Where questions go to a client of the modern era that can be asked them.
+    questions: Option<mpsc::Sender<Question>>,
     /// The id under which its server got it.
     sent_as: Arc<AtomicU64>,
 }
@@ -53,10 +54,23 @@ type Outcome = Pin<Box<dyn Future<Output = Result<CallOutcome, RpcError>> + Send
 /// A call that is running, as its waiter sees it.
 pub(super) struct Running {
     outcome: Outcome,
-    questions: mpsc::Receiver<Question>,
+    /// What is asked of a client of the modern era.
+    questions: Option<mpsc::Receiver<Question>>,
     /// Asked again with the client's answers, where a server of the modern era wants that.
-    request: CallRequest,
+    request: Arc<CallRequest>,
     rounds: usize,
+}
+
+/// The next question for a client that gets them as the result of its call.
+async fn next_question(questions: &mut Option<mpsc::Receiver<Question>>) -> Question {
+    let next = match questions {
+        Some(questions) => questions.recv().await,
+        None => None,
+    };
+    match next {
+        Some(question) => question,
+        None => std::future::pending().await,
+    }
 }
 
 /// A call among those that are running, until this is dropped.
@@ -101,10 +115,10 @@ impl Caller for ClientCalls {
     async fn make_call(&self, mut request: CallRequest) -> CallOutcome {
         request.caller = self.session.caller();
         request.session = Some(self.session.id.clone());
-        let (questions, _) = mpsc::channel(1);
         let sent_as = Arc::clone(&request.sent_as);
-        let active = ActiveCall { session: Arc::clone(&self.session), era: self.era, questions, sent_as };
-        self.gateway.call_active(request, active).await
+        let active =
+            ActiveCall { session: Arc::clone(&self.session), era: self.era, questions: None, sent_as };
+        self.gateway.call_active(Arc::new(request), active).await
     }
 
     fn confirmed_call(&self, run: RunId, arguments: &str) -> Result<CallRequest, ConfirmError> {
@@ -120,7 +134,13 @@ impl Gateway {
 
     /// Begins a call. It goes on for as long as it is waited for.
     pub(super) fn start_call(self: &Arc<Self>, mut request: CallRequest, asked: &Asked<'_>) -> Running {
-        let (questions, from_server) = mpsc::channel(1);
+        let (questions, from_server) = match asked.era {
+            Era::Legacy => (None, None),
+            Era::Modern => {
+                let (questions, from_server) = mpsc::channel(1);
+                (Some(questions), Some(from_server))
+            }
+        };
         request.answers_input = true;
         // A server of the modern era is told with each request what a client has said once.
         if let Some(level) = asked.session.log_level() {
@@ -128,13 +148,14 @@ impl Gateway {
         }
         let sent_as = Arc::clone(&request.sent_as);
         let active = ActiveCall { session: Arc::clone(asked.session), era: asked.era, questions, sent_as };
-        let (gateway, again) = (Arc::clone(self), request.clone());
+        let (gateway, request) = (Arc::clone(self), Arc::new(request));
+        let again = Arc::clone(&request);
         let outcome = async move { Ok(gateway.call_active(request, active).await) };
         Running { outcome: Box::pin(outcome), questions: from_server, request: again, rounds: 0 }
     }
 
     /// Makes a call that its server may ask questions during.
-    async fn call_active(self: &Arc<Self>, request: CallRequest, active: ActiveCall) -> CallOutcome {
+    async fn call_active(self: &Arc<Self>, request: Arc<CallRequest>, active: ActiveCall) -> CallOutcome {
         let toolbox = self.toolbox();
         let server = toolbox.server_of(&request.name()).map(|upstream| upstream.name.clone());
         let _running = server.map(|server| ActiveEntry::new(self, server, active));
@@ -149,7 +170,7 @@ impl Gateway {
     ) -> Result<Raw, RpcError> {
         tokio::select! {
             biased;
-            Some(question) = running.questions.recv() => Ok(self.suspend(running, question)),
+            question = next_question(&mut running.questions) => Ok(self.suspend(running, question)),
             outcome = &mut running.outcome => {
                 let outcome = outcome?;
                 match &outcome {
@@ -250,7 +271,7 @@ impl Gateway {
             let next = "call it with other parameters, or tell the server's authors";
             return Ok(self.not_answered(&running.request, &words, next));
         }
-        let mut request = running.request;
+        let mut request = CallRequest::clone(&running.request);
         request.more.retain(|(key, _)| key != "inputResponses" && key != "requestState");
         request.more.push(("inputResponses".to_owned(), raw(&Value::Object(responses))));
         if let Some(state) = result.get("requestState") {
@@ -327,7 +348,8 @@ impl Gateway {
         let (tell, told) = oneshot::channel();
         let question =
             Question { method: method.to_owned(), params: params.map(ToOwned::to_owned), answer: tell };
-        if call.questions.send(question).await.is_err() {
+        let Some(questions) = &call.questions else { return Err(nobody()) };
+        if questions.send(question).await.is_err() {
             return Err(nobody());
         }
         told.await

@@ -2,7 +2,8 @@
 //!
 //! A client of the old era has a session, by the header that it gets with the answer to
 //! `initialize`; one of the modern era has none. A call is answered as a stream of events, so that
-//! progress and questions come before its result; everything else as JSON.
+//! progress and questions come before its result, and so are changes that a client listens for;
+//! everything else as JSON.
 //!
 //! Requests from web pages are refused: the host and the origin have to be this machine. Beyond
 //! loopback a token is asked for.
@@ -135,8 +136,13 @@ impl Server {
                     return Answer::json(200, jsonrpc::response(&id, &refused));
                 };
                 let gateway = Arc::clone(&self.gateway);
-                if !(streams && method == "tools/call") {
-                    let result = gateway.answer(&asker, &method, params.as_deref(), cancel).await;
+                let listens = method == "subscriptions/listen";
+                if listens && !streams {
+                    asker.end(&id);
+                    return Answer::text(406, "what is listened to is a stream: accept text/event-stream");
+                }
+                if !(listens || streams && method == "tools/call") {
+                    let result = gateway.answer(&asker, (&id, &method), params.as_deref(), cancel).await;
                     asker.end(&id);
                     return Answer::json(200, jsonrpc::response(&id, &result));
                 }
@@ -144,7 +150,8 @@ impl Server {
                 let caller = Arc::new(asker.for_request(own.sender()));
                 let given_up = cancel.clone();
                 tokio::spawn(async move {
-                    let result = gateway.answer(&caller, &method, params.as_deref(), cancel.clone()).await;
+                    let result =
+                        gateway.answer(&caller, (&id, &method), params.as_deref(), cancel.clone()).await;
                     asker.end(&id);
                     caller.send(jsonrpc::response(&id, &result)).await;
                 });
@@ -152,8 +159,7 @@ impl Server {
             }
             Message::Notification { method, params } => {
                 if let Some(session) = session {
-                    let message = Message::Notification { method, params };
-                    self.gateway.receive(&session.session, message).await;
+                    self.gateway.noticed(&session.session, &method, params.as_deref());
                 }
                 Answer::text(202, "")
             }
@@ -177,7 +183,7 @@ impl Server {
         let (out, rest) = mpsc::channel(OUT_MAX);
         let session = Arc::new(Session::new(out, SafeText::new(format!("mcp-{}", &name[..8]))));
         self.gateway.add_session(&session);
-        let result = self.gateway.answer(&session, "initialize", params, Cancel::new()).await;
+        let result = self.gateway.answer(&session, (id, "initialize"), params, Cancel::new()).await;
         if result.is_err() {
             return Answer::json(200, jsonrpc::response(id, &result));
         }

@@ -1,5 +1,6 @@
 //! Lists of all servers together: tools, resources, prompts.
 
+use super::changes::Changed;
 use super::requests::Asked;
 use super::{Gateway, lock};
 use crate::catalogue::Tool;
@@ -104,7 +105,7 @@ impl Gateway {
         for _ in 0..60 {
             tokio::time::sleep(Duration::from_secs(1)).await;
             if self.toolbox().catalogue().len() != before {
-                self.tell_all("notifications/tools/list_changed");
+                self.tell_change(Changed::Tools);
                 return;
             }
         }
@@ -246,6 +247,7 @@ impl Gateway {
         let params = asked.params.map(|params| with_member(params, "name", &Value::from(prompt)));
         let asked = Asked {
             session: asked.session,
+            id: asked.id,
             params: params.as_deref(),
             meta: asked.meta.clone(),
             era: asked.era,

@@ -2,17 +2,21 @@
 //!
 //! Clients of both eras are served, in any pairing with servers of both: a [`Session`] is one
 //! client, [`requests`] says what each method does, [`ask`] carries what a server asks back to the
-//! client whose call it works on, [`own_tools`] has the tools of the gateway itself.
+//! client whose call it works on, [`changes`] tells clients that a list changed, [`own_tools`] has
+//! the tools of the gateway itself.
 //!
 //! It must not change a result that passes through, other than by what the client's era asks for.
 
 mod ask;
+mod awake;
+mod changes;
 mod http;
 mod lists;
 mod own_tools;
 mod requests;
 mod session;
 mod stdio;
+mod workers;
 
 pub use http::HttpAccess;
 pub(crate) use session::Session;
@@ -24,6 +28,7 @@ use crate::upstream::Peers;
 use ask::ActiveCall;
 use backstop_core::Name;
 use backstop_engine::Cancel;
+use changes::{Changed, Subscription};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::future::Future;
@@ -55,6 +60,8 @@ pub struct Gateway {
     active: Mutex<HashMap<Name, Vec<Arc<ActiveCall>>>>,
     /// Calls of clients of the modern era that wait for the client's answer, by token.
     suspended: Mutex<HashMap<String, ask::Suspended>>,
+    /// What clients of the modern era listen for.
+    subscriptions: Mutex<Vec<Arc<Subscription>>>,
     /// The server that has a resource, by its address.
     resources: Mutex<BTreeMap<String, Name>>,
     /// The server and its own name of a prompt, by the name that it is listed by.
@@ -93,6 +100,7 @@ impl Gateway {
             sessions: Mutex::default(),
             active: Mutex::default(),
             suspended: Mutex::default(),
+            subscriptions: Mutex::default(),
             resources: Mutex::default(),
             prompts: Mutex::default(),
             refreshed: Mutex::default(),
@@ -130,7 +138,7 @@ impl Gateway {
             }
             old.close().await;
         });
-        self.tell_all("notifications/tools/list_changed");
+        self.tell_change(Changed::Tools);
     }
 
     /// Looks after the servers until `cancel` fires: those that nobody uses are stopped.
@@ -172,29 +180,21 @@ impl Gateway {
         tokio::spawn(async move {
             let toolbox = own.toolbox();
             if toolbox.refresh(&server, &toolbox.closing).await == Ok(true) {
-                own.tell_all("notifications/tools/list_changed");
+                own.tell_change(Changed::Tools);
             }
         });
-    }
-
-    fn tell_all(&self, method: &str) {
-        for session in self.live_sessions() {
-            session.notify_change(jsonrpc::notification(method, None));
-        }
     }
 }
 
 impl Peers for Gateway {
     fn notified(&self, server: &Name, method: &str, params: Option<&RawValue>) {
-        match method {
-            "notifications/tools/list_changed" => self.refresh_behind(server),
-            "notifications/resources/list_changed" | "notifications/prompts/list_changed" => {
-                self.tell_all(method);
-            }
-            "notifications/message" => {
+        match Changed::by_method(method) {
+            Some(Changed::Tools) => self.refresh_behind(server),
+            Some(changed) => self.tell_change(changed),
+            None if method == "notifications/message" => {
                 self.pass_on_log(LogLevel::of_message(params), &jsonrpc::notification(method, params));
             }
-            _ => {}
+            None => {}
         }
     }
 

@@ -7,8 +7,7 @@ use crate::call::{CallFailure, CallOutcome, CallRequest, WantedTarget};
 use crate::catalogue::CacheState;
 use crate::connection::meta_of;
 use crate::jsonrpc::{
-    self, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Members, Message, Raw, RpcError, raw,
-    with_member,
+    self, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Members, Raw, RpcError, raw, with_member,
 };
 use crate::log_level::LogLevel;
 use crate::protocol::{
@@ -34,6 +33,7 @@ const PASSED_ON: &[i64] = &[-32042, -32021];
 /// A request of a client.
 pub(super) struct Asked<'a> {
     pub(super) session: &'a Arc<Session>,
+    pub(super) id: &'a RawValue,
     pub(super) params: Option<&'a RawValue>,
     /// The `_meta` of the parameters.
     pub(super) meta: Map<String, Value>,
@@ -50,30 +50,8 @@ impl Asked<'_> {
 }
 
 impl Gateway {
-    /// A message of a client arrived.
-    pub(super) async fn receive(self: &Arc<Self>, session: &Arc<Session>, message: Message) {
-        match message {
-            Message::Request { id, method, params } => {
-                let (gateway, session) = (Arc::clone(self), Arc::clone(session));
-                let Some(cancel) = session.begin(&id) else {
-                    session.send(jsonrpc::response(&id, &Err(too_many()))).await;
-                    return;
-                };
-                tokio::spawn(async move {
-                    let result = gateway.answer(&session, &method, params.as_deref(), cancel.clone()).await;
-                    session.end(&id);
-                    // Nobody waits for the answer to a request that was cancelled.
-                    if !cancel.is_cancelled() {
-                        session.send(jsonrpc::response(&id, &result)).await;
-                    }
-                });
-            }
-            Message::Notification { method, params } => self.noticed(session, &method, params.as_deref()),
-            Message::Response { id, result } => session.answered(&id, result),
-        }
-    }
-
-    fn noticed(&self, session: &Session, method: &str, params: Option<&RawValue>) {
+    /// A client said something that wants no answer.
+    pub(super) fn noticed(&self, session: &Session, method: &str, params: Option<&RawValue>) {
         if method == "notifications/cancelled"
             && let Some(params) = params
         {
@@ -88,13 +66,13 @@ impl Gateway {
     pub(crate) async fn answer(
         self: &Arc<Self>,
         session: &Arc<Session>,
-        method: &str,
+        (id, method): (&RawValue, &str),
         params: Option<&RawValue>,
         cancel: Cancel,
     ) -> Result<Raw, RpcError> {
         let meta = params.map(meta_of).unwrap_or_default();
         let era = self.era_of(session, &meta)?;
-        let asked = Asked { session, params, meta, era, cancel };
+        let asked = Asked { session, id, params, meta, era, cancel };
         let result = self.carry_out(&asked, method).await?;
         Ok(match era {
             Era::Legacy => result,
@@ -133,10 +111,8 @@ impl Gateway {
             }
             "resources/read" => Box::pin(self.read_resource(asked)).await,
             "prompts/get" => Box::pin(self.get_prompt(asked)).await,
-            "resources/subscribe"
-            | "resources/unsubscribe"
-            | "completion/complete"
-            | "subscriptions/listen" => {
+            "subscriptions/listen" => Box::pin(self.listen(asked)).await,
+            "resources/subscribe" | "resources/unsubscribe" | "completion/complete" => {
                 let words = format!("{method} is not passed on by this gateway");
                 Err(RpcError::new(METHOD_NOT_FOUND, words))
             }
@@ -144,14 +120,10 @@ impl Gateway {
         }
     }
 
-    /// What the gateway can do. Clients of the modern era hear of changes by
-    /// `subscriptions/listen`, which is not passed on: they ask for lists as often as `ttlMs` says.
-    fn capabilities(&self, era: Era) -> Value {
-        let tools = match era {
-            Era::Legacy => json!({ "listChanged": true }),
-            Era::Modern => json!({}),
-        };
-        json!({ "tools": tools, "resources": {}, "prompts": {}, "logging": {} })
+    /// What the gateway can do, in either era.
+    fn capabilities(&self) -> Value {
+        let changing = json!({ "listChanged": true });
+        json!({ "tools": changing, "resources": changing, "prompts": changing, "logging": {} })
     }
 
     /// What the servers say about themselves, and which cannot be used.
@@ -204,7 +176,7 @@ impl Gateway {
         self.client_is_known(asked.session);
         Ok(json!({
             "protocolVersion": version,
-            "capabilities": self.capabilities(Era::Legacy),
+            "capabilities": self.capabilities(),
             "serverInfo": our_name(),
             "instructions": self.instructions(),
         }))
@@ -213,7 +185,7 @@ impl Gateway {
     fn discover(&self) -> Value {
         json!({
             "supportedVersions": [MODERN_VERSION],
-            "capabilities": self.capabilities(Era::Modern),
+            "capabilities": self.capabilities(),
             "instructions": self.instructions(),
             "_meta": { META_SERVER: our_name() },
         })
@@ -274,11 +246,15 @@ impl Gateway {
         match outcome {
             CallOutcome::Done(success) => {
                 let toolbox = self.toolbox();
-                if let Some(server) = toolbox.server_of(&success.tool)
-                    && lock(&self.refreshed).insert(server.name.clone())
-                {
+                if let Some(server) = toolbox.server_of(&success.tool) {
+                    let is_first = {
+                        let mut refreshed = lock(&self.refreshed);
+                        !refreshed.contains(&server.name) && refreshed.insert(server.name.clone())
+                    };
                     // It runs now: whether its list is still what it was is found out behind.
-                    self.refresh_behind(&server.name);
+                    if is_first {
+                        self.refresh_behind(&server.name);
+                    }
                 }
                 Ok(success.result)
             }

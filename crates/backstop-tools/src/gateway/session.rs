@@ -197,6 +197,11 @@ impl Session {
         Some(cancel)
     }
 
+    /// How many of its requests are worked on.
+    pub(super) fn running(&self) -> usize {
+        lock(&self.running).len()
+    }
+
     /// The work on a request is over.
     pub(super) fn end(&self, id: &RawValue) {
         lock(&self.running).remove(id.get());

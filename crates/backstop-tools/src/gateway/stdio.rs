@@ -3,14 +3,14 @@
 //! Pipes and sockets, which are what clients give, are read and written by the runtime itself: a
 //! thread for each would cost every call two wake-ups. Anything else has a thread.
 
+use super::awake::Awake;
 use super::session::OUT_MAX;
+use super::workers::Workers;
 use super::{Gateway, Session};
-use crate::jsonrpc::{self, BadMessage, INVALID_REQUEST, Line, Lines, Message, PARSE_ERROR, RpcError, raw};
+use crate::jsonrpc::{BadMessage, Line, Lines, Message};
 use backstop_core::SafeText;
 use backstop_engine::Cancel;
-use serde_json::Value;
 use std::fs::File;
-use std::future::Future;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
@@ -35,11 +35,17 @@ impl Gateway {
     ) -> std::io::Result<()> {
         let mut input = Input::open(input)?;
         let (out, to_write) = mpsc::channel(OUT_MAX);
-        Output::open(output)?.begin(to_write)?;
+        let awake = Arc::new(Awake::new());
+        Output::open(output)?.begin(to_write, &awake)?;
         let id = SafeText::new(format!("mcp-{:x}", (self.toolbox().project.process.random)() >> 32));
         let session = Arc::new(Session::new(out, id));
         self.add_session(&session);
+        let workers = Workers::new(self, &session);
         let looking = tokio::spawn(Arc::clone(self).look_after(cancel.clone()));
+        let staying = {
+            let (awake, session) = (Arc::clone(&awake), Arc::clone(&session));
+            tokio::spawn(async move { awake.stay(&session).await })
+        };
         let (mut lines, mut chunk) = (Lines::default(), vec![0; CHUNK_BYTES]);
         loop {
             let count = tokio::select! {
@@ -49,6 +55,7 @@ impl Gateway {
             if count == 0 {
                 break;
             }
+            awake.message();
             let mut messages = Vec::new();
             lines.push(&chunk[..count], |line| match line {
                 Line::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
@@ -56,29 +63,20 @@ impl Gateway {
                 Line::TooLong => messages.push(Err(BadMessage::TooLong)),
             });
             for message in messages {
-                match message {
-                    Ok(message) => unless(cancel, self.receive(&session, message)).await,
-                    Err(bad) => {
-                        let code = if bad == BadMessage::NotRpc { INVALID_REQUEST } else { PARSE_ERROR };
-                        let error = Err(RpcError::new(code, bad.to_string()));
-                        unless(cancel, session.send(jsonrpc::response(&raw(&Value::Null), &error))).await;
-                    }
+                let Some(answer) = workers.take(message) else { continue };
+                // A client that does not read must not hold up the end.
+                tokio::select! {
+                    () = session.send(answer) => {}
+                    () = cancel.cancelled() => {}
                 }
             }
         }
         input.close();
         looking.abort();
+        staying.abort();
         session.cancel_all();
         self.toolbox().close().await;
         Ok(())
-    }
-}
-
-/// Waits for this until `cancel` fires: a client that does not read must not hold up the end.
-async fn unless(cancel: &Cancel, what: impl Future<Output = ()>) {
-    tokio::select! {
-        () = what => {}
-        () = cancel.cancelled() => {}
     }
 }
 
@@ -159,7 +157,8 @@ impl Output {
     }
 
     /// Writes messages until nobody has any more, or nobody reads them.
-    fn begin(self, mut messages: mpsc::Receiver<Vec<u8>>) -> std::io::Result<()> {
+    fn begin(self, mut messages: mpsc::Receiver<Vec<u8>>, awake: &Arc<Awake>) -> std::io::Result<()> {
+        let awake = Arc::clone(awake);
         match self {
             Self::Pipe(mut pipe) => {
                 tokio::spawn(async move {
@@ -167,6 +166,7 @@ impl Output {
                         if pipe.write_all(&bytes).await.is_err() {
                             return;
                         }
+                        awake.message();
                     }
                     let _ = pipe.into_blocking_fd();
                 });
@@ -177,6 +177,7 @@ impl Output {
                         if socket.write_all(&bytes).await.is_err() {
                             return;
                         }
+                        awake.message();
                     }
                 });
             }

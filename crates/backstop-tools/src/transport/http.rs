@@ -3,7 +3,7 @@
 //! own, a GET.
 
 use super::sse::Events;
-use super::{Inbox, Outgoing, TransportFailure, TransportFailureKind};
+use super::{Inbox, Outgoing, TransportFailure, TransportFailureKind, repeat_stream};
 use crate::jsonrpc::MESSAGE_BYTES_MAX;
 use crate::protocol::Era;
 use backstop_core::Dispatch;
@@ -17,20 +17,10 @@ const ERROR_BYTES_MAX: usize = 64 << 10;
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a server may be silent within one response. The limits of a call are shorter.
 const SILENT: Duration = Duration::from_secs(3600);
+/// How long the end of a response is waited for once its answer has come.
+const END_OF_RESPONSE: Duration = Duration::from_millis(100);
 /// How long the end of a session is waited for.
 const GOODBYE: Duration = Duration::from_secs(2);
-
-/// The pauses before a server's own stream is asked for again, by how often in a row it ended at
-/// once.
-const STREAM_PAUSES: &[Duration] = &[
-    Duration::from_secs(1),
-    Duration::from_secs(2),
-    Duration::from_secs(5),
-    Duration::from_secs(15),
-    Duration::from_secs(60),
-];
-/// A stream that lasted so long did not end at once.
-const STREAM_LASTED: Duration = Duration::from_secs(30);
 
 /// A server over HTTP.
 #[derive(Clone)]
@@ -145,15 +135,7 @@ impl Shared {
 
     /// Reads the server's own stream, again and again. Ends where the server has none.
     async fn listen(&self) {
-        let mut in_a_row = 0;
-        loop {
-            let began = tokio::time::Instant::now();
-            if !self.listen_once().await {
-                return;
-            }
-            in_a_row = if began.elapsed() >= STREAM_LASTED { 0 } else { in_a_row + 1 };
-            tokio::time::sleep(STREAM_PAUSES[in_a_row.min(STREAM_PAUSES.len() - 1)]).await;
-        }
+        repeat_stream(|| self.listen_once()).await;
     }
 
     /// Reads the server's own stream until it ends. Returns whether it may be asked for again.
@@ -186,11 +168,12 @@ impl Shared {
         }
     }
 
+    /// Waits until nobody wants the answer, and a little longer: one that has come was followed by
+    /// the end of its response, after which the connection can be used again.
     async fn given_up(&self, id: Option<u64>) {
         let Some(id) = id else { return std::future::pending().await };
-        while self.inbox.begins_to_send(id) {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        self.inbox.until_unwanted(id).await;
+        tokio::time::sleep(END_OF_RESPONSE).await;
     }
 
     async fn post(&self, message: Outgoing) -> Result<(), TransportFailure> {

@@ -49,6 +49,8 @@ pub(crate) enum PeerMessage {
 struct Pending {
     events: mpsc::Sender<CallEvent>,
     sent: Arc<AtomicBool>,
+    /// Whether nobody who has work to do waits for it.
+    is_behind: bool,
 }
 
 /// What somebody holds who waits for an answer. Dropping it ends the wait.
@@ -59,6 +61,15 @@ pub(crate) struct Waiting {
     /// Whether any byte of the request may have reached the server.
     pub(crate) sent: Arc<AtomicBool>,
     inbox: Arc<Inbox>,
+}
+
+impl Waiting {
+    /// Waits behind everybody's back: a server that is asked nothing else is not used.
+    pub(crate) fn stays_behind(&self) {
+        if let Some(pending) = self.inbox.pending().get_mut(&self.id) {
+            pending.is_behind = true;
+        }
+    }
 }
 
 impl Drop for Waiting {
@@ -131,7 +142,8 @@ impl Inbox {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let sent = Arc::new(AtomicBool::new(false));
-        self.pending().insert(id, Pending { events: sender, sent: Arc::clone(&sent) });
+        let pending = Pending { events: sender, sent: Arc::clone(&sent), is_behind: false };
+        self.pending().insert(id, pending);
         Waiting { id, events, sent, inbox: Arc::clone(self) }
     }
 
@@ -158,9 +170,17 @@ impl Inbox {
         self.asking.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether anybody waits for anything.
+    /// Whether nobody waits for anything, other than behind everybody's back.
     pub(crate) fn is_idle(&self) -> bool {
-        self.pending().is_empty()
+        self.pending().values().all(|pending| pending.is_behind)
+    }
+
+    /// Waits until nobody waits for the answer to a request any more.
+    pub(super) async fn until_unwanted(&self, id: u64) {
+        let events = self.pending().get(&id).map(|pending| pending.events.clone());
+        if let Some(events) = events {
+            events.closed().await;
+        }
     }
 
     /// Lines and answers that were of no use: what was no message, and answers to nothing.

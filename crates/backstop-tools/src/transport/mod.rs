@@ -19,6 +19,33 @@ pub(crate) use stdio::{Program, Stdio};
 use backstop_core::Dispatch;
 use backstop_exec::Ended;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The pauses before a stream of a server is asked for again, by how often in a row it ended at
+/// once.
+const STREAM_PAUSES: &[Duration] = &[
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+    Duration::from_secs(15),
+    Duration::from_secs(60),
+];
+/// A stream that lasted so long did not end at once.
+const STREAM_LASTED: Duration = Duration::from_secs(30);
+
+/// Reads a stream of a server with `read`, again and again, until that says that there is none.
+pub(crate) async fn repeat_stream<F: Future<Output = bool>>(mut read: impl FnMut() -> F) {
+    let mut in_a_row = 0;
+    loop {
+        let began = Instant::now();
+        if !read().await {
+            return;
+        }
+        in_a_row = if began.elapsed() >= STREAM_LASTED { 0 } else { in_a_row + 1 };
+        tokio::time::sleep(STREAM_PAUSES[in_a_row.min(STREAM_PAUSES.len() - 1)]).await;
+    }
+}
 
 /// A message on its way out.
 #[derive(Debug)]

@@ -62,6 +62,9 @@ pub(crate) fn run(args: &Chain, log_format: Option<LogFormat>) -> Result<u8, Cli
             terminal::print(&format!("{}\n", to_json(&all)))?;
         } else {
             terminal::print(&chain_steps(report.states()))?;
+            if let Some(result) = report.last_result() {
+                terminal::print(&format!("{}\n", to_json(result)))?;
+            }
             if let Some((_, _, notice)) = report.failed() {
                 terminal::say(notice);
             }

@@ -715,6 +715,88 @@ fn a_change_that_a_server_tells_is_told_to_the_client() {
     assert!(has(&mut client));
 }
 
+/// Whether a message tells a subscription that a list of tools changed.
+fn tells_change(message: &Value, subscription: u64) -> bool {
+    message["method"] == "notifications/tools/list_changed"
+        && message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == subscription
+}
+
+#[test]
+fn a_client_of_the_new_era_hears_of_the_changes_that_it_listens_for() {
+    for behaviour in ["usual", "modern"] {
+        let tools = Tools::new("gateway-listen", &[behaviour]);
+        let mut client = tools.gateway(&["--no-own-tools"]);
+        let found = client.request("server/discover", json!({ "_meta": modern_meta() }));
+        assert_eq!(found["capabilities"]["tools"], json!({ "listChanged": true }), "{found}");
+        let listed = client.request("tools/list", json!({ "_meta": modern_meta() }));
+        assert!(!listed.to_string().contains("fake__grown"), "{listed}");
+        let listen = |client: &mut crate::tools::Client, wanted: Value| {
+            let params = json!({ "notifications": wanted, "_meta": modern_meta() });
+            let id = client.ask("subscriptions/listen", params);
+            let is_it = |message: &Value| {
+                message["method"] == "notifications/subscriptions/acknowledged"
+                    && message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == id
+            };
+            (id, client.wait("the acknowledgement", is_it)["params"]["notifications"].clone())
+        };
+        let wanted = json!({ "toolsListChanged": true, "resourceSubscriptions": ["memo://one"] });
+        let (hears, honoured) = listen(&mut client, wanted);
+        assert_eq!(honoured, json!({ "toolsListChanged": true }));
+        let (other, _) = listen(&mut client, json!({ "promptsListChanged": true }));
+        if behaviour == "modern" {
+            until("the server is listened to", || tools.log().iter().any(|line| line.starts_with("listen ")));
+        }
+        client.request("tools/call", json!({ "name": "fake__grow", "_meta": modern_meta() }));
+        client.wait("the change", |message| tells_change(message, hears));
+        let listed = client.request("tools/list", json!({ "_meta": modern_meta() }));
+        assert!(listed.to_string().contains("fake__grown"), "{listed}");
+        // One that is cancelled hears nothing more, and gets no answer.
+        client.send(&json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": hears },
+        }));
+        let (again, _) = listen(&mut client, json!({ "toolsListChanged": true }));
+        client.seen.clear();
+        tools.project.file("backstop.toml", tools.settings(&[behaviour, "changed"], ""));
+        tools.run(&["trust"]).go().code(0);
+        client.wait("the change of the settings", |message| tells_change(message, again));
+        client.request("server/discover", json!({ "_meta": modern_meta() }));
+        for message in &client.seen {
+            assert!(message["id"] != hears && message["id"] != other, "{message}");
+            assert!(!tells_change(message, hears) && !tells_change(message, other), "{message}");
+            // Nothing is told that was not asked for.
+            assert!(message["method"] != "notifications/tools/list_changed" || tells_change(message, again));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_listened_for_is_said() {
+    let tools = Tools::new("gateway-listen-wrong", &[]);
+    let mut client = tools.gateway(&[]);
+    let id = client.ask("subscriptions/listen", json!({ "_meta": modern_meta() }));
+    let error = client.answer(id)["error"].clone();
+    assert_eq!(error["code"], -32602, "{error}");
+    assert!(error["message"].as_str().unwrap().contains("notifications"), "{error}");
+    let mut old = tools.gateway(&[]);
+    old.initialize(json!({}));
+    let id = old.ask("subscriptions/listen", json!({ "notifications": {} }));
+    let error = old.answer(id)["error"].clone();
+    assert_eq!(error["code"], -32601, "{error}");
+    assert!(error["message"].as_str().unwrap().contains("2026-07-28"), "{error}");
+}
+
+#[test]
+fn a_server_of_the_new_era_that_is_only_listened_to_is_not_used() {
+    let tools = Tools::with("gateway-listen-idle", &["modern"], "stop_after = \"100ms\"");
+    let mut client = tools.gateway(&[]);
+    client.initialize(json!({}));
+    client.call("echo", json!({ "message": "x" }));
+    until("the server is listened to", || tools.log().iter().any(|line| line.starts_with("listen ")));
+    let pid = tools.pids()[0].clone();
+    until("it is stopped", || !is_alive(&pid));
+    assert_eq!(client.call("echo", json!({ "message": "back" }))["content"][0]["text"], "back");
+}
+
 #[test]
 fn a_single_server_is_served_without_its_name_where_the_settings_say_so() {
     let tools = Tools::with("gateway-no-prefix", &[], "concurrency = 1\n[mcp]\nprefix = false");

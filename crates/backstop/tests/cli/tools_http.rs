@@ -318,6 +318,42 @@ fn what_a_server_over_http_says_by_itself_arrives() {
     assert!(listed.contains("another echo"), "{listed}");
 }
 
+#[test]
+fn a_client_of_the_new_era_listens_for_changes_over_http() {
+    let tools = Tools::new("http-listens", &[]);
+    let served = Served::start(&tools, "127.0.0.1:0", &["--no-own-tools"], ("X", "x"));
+    let request = |method: &str, params: Value| {
+        let mut params = params;
+        params["_meta"] = modern_meta();
+        json!({ "jsonrpc": "2.0", "id": "mine", "method": method, "params": params })
+    };
+    let listen = request("subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
+    let (status, why) = served.post(&[], &listen);
+    assert_eq!(status, 406, "{why}");
+    let body = listen.to_string();
+    let mut stream = TcpStream::connect(&served.address).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\naccept: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+        served.address,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut events = BufReader::new(stream);
+    let mut next = |method: &str| loop {
+        let mut line = String::new();
+        assert!(events.read_line(&mut line).unwrap() > 0, "the stream ended before {method}");
+        let Some(data) = line.strip_prefix("data: ") else { continue };
+        let message: Value = serde_json::from_str(data).unwrap();
+        assert_eq!(message["method"], method);
+        assert_eq!(message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "mine");
+        return;
+    };
+    next("notifications/subscriptions/acknowledged");
+    assert_eq!(served.post(&[], &request("tools/list", json!({}))).0, 200);
+    assert_eq!(served.post(&[], &request("tools/call", json!({ "name": "fake__grow" }))).0, 200);
+    next("notifications/tools/list_changed");
+}
+
 /// A server that answers every request with these bytes. Gives its address.
 fn answering(answer: &'static str) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -52,6 +52,12 @@ fn a_batch_of_many_items_is_bounded_and_a_mistake_in_it_calls_nothing() {
         error.contains("line 3") && error.contains("argumnets") && error.contains("nothing was called"),
         "{error}"
     );
+    // However many there are, all of them are read first.
+    let mut text = "{\"tool\":\"fake__echo\",\"arguments\":{\"message\":\"x\"}}\n".repeat(99_999);
+    text.push_str("{\"tool\": 5}\n");
+    let file = tools.project.file("huge.jsonl", text);
+    let error = tools.run(&["batch"]).arg(&file).go().code(2).stderr();
+    assert!(error.contains("line 100000") && error.contains("nothing was called"), "{error}");
     assert_eq!(tools.calls("echo"), calls);
 }
 
@@ -78,6 +84,10 @@ fn a_chain_uses_earlier_results_and_continues_where_it_failed() {
     assert!(done.stdout().contains("sum: fake__add: done before"), "{}", done.stdout());
     assert!(done.stderr().contains("To continue with the failed step: backstop chain "), "{}", done.stderr());
     assert_eq!(tools.calls("add"), calls);
+    // One that is done gives the result of its last step.
+    let file = tools.project.file("one.json", json!([{ "tool": "fake__json" }]).to_string());
+    let done = tools.run(&["chain"]).arg(&file).go().code(0).stdout();
+    assert!(done.ends_with("{\"items\":[{\"id\":7},{\"id\":8}]}\n"), "{done}");
 }
 
 #[test]
@@ -174,6 +184,12 @@ fn an_untrusted_project_starts_no_server_and_says_so() {
     );
     let call = tools.run(&["call", "fake__echo", "{\"message\": \"x\"}"]).go().code(1).stderr();
     assert!(call.contains("fake cannot be used") && call.contains("backstop trust"), "{call}");
+    assert!(call.contains("Next: read the file, then `backstop trust`"), "{call}");
+    // Servers of one file are one warning.
+    tools.project.file("backstop.toml", tools.settings(&[], "[mcp.other]\ncommand = \"true\""));
+    let listed = tools.run(&["tools", "list"]).go().code(0).stderr();
+    assert!(listed.contains("the tools of fake, other are missing: they are set up by"), "{listed}");
+    tools.project.file("backstop.toml", tools.settings(&[], "idle = \"5s\""));
     assert!(tools.log().is_empty());
     let doctor = tools.run(&["tools", "doctor"]).go().code(1).stdout();
     assert!(doctor.contains("not trusted"), "{doctor}");

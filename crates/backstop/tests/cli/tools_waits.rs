@@ -1,6 +1,6 @@
 //! Servers that are never ready: a call ends in its time, and everything else goes on.
 
-use crate::tools::{Tools, modern_meta};
+use crate::tools::Tools;
 use serde_json::{Value, json};
 
 /// A server beside the usual one that starts and never says a word.
@@ -120,12 +120,13 @@ fn a_gateway_says_that_its_kept_lists_cannot_be_used() {
     client.leave();
     let ended = tools.run(&["mcp"]).stdin("").go().code(0);
     assert!(!ended.stderr().contains("cache_invalid"), "it was made anew: {}", ended.stderr());
-}
-
-#[test]
-fn a_client_of_the_new_era_is_promised_no_changes_that_it_cannot_hear() {
-    let tools = Tools::new("waits-changes", &[]);
-    let mut client = tools.gateway(&[]);
-    let found = client.request("server/discover", json!({ "_meta": modern_meta() }));
-    assert_eq!(found["capabilities"]["tools"], json!({}), "{found}");
+    // What was wrong is on record before it was mended, and that it was.
+    let events = tools.project.events();
+    let of: Vec<&Value> = events.iter().filter(|event| event["run"] == events[0]["run"]).collect();
+    let kinds: Vec<&str> = of.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    let wanted = ["run.started", "error.classified", "decision.made", "recovery.attempted", "run.ended"];
+    assert_eq!(kinds, wanted, "{events:?}");
+    assert_eq!(of[1]["fault"]["reason"], "cache_invalid");
+    assert_eq!((&of[2]["action"], &of[2]["to"]), (&json!("fallback"), &json!("live discovery")));
+    assert_eq!((&of[3]["success"], &of[4]["outcome"]), (&json!(true), &json!("done")));
 }

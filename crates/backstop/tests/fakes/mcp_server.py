@@ -75,6 +75,8 @@ TOOLS = [
 ]
 waiting = {}
 next_id = [1000]
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+listening = []
 
 
 def text(words, **more):
@@ -178,7 +180,9 @@ def call(request_id, params):
                   "params": {"progressToken": meta.get("progressToken"), "progress": step, "message": "y" * 200}})
     if name == "grow":
         TOOLS.append(tool("grown"))
-        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        for subscription in [None] if "modern" not in behaviours else listening:
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed",
+                  **({"params": {"_meta": {SUBSCRIPTION: subscription}}} if subscription else {})})
         return text("grown")
     if name == "mute":
         os.close(1)
@@ -228,8 +232,14 @@ def answer(message):
         if "library" in behaviours:
             result["capabilities"].update({"resources": {}, "prompts": {}})
     elif method == "server/discover":
-        result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+        result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}},
                   "ttlMs": 0, "cacheScope": "private"}
+    elif method == "subscriptions/listen" and "modern" in behaviours:
+        listening.append(request_id)
+        log("listen " + json.dumps(params["notifications"], sort_keys=True))
+        send({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+              "params": {"notifications": params["notifications"], "_meta": {SUBSCRIPTION: request_id}}})
+        return
     elif method == "ping":
         result = {}
     elif method == "logging/setLevel":
