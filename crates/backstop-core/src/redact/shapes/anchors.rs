@@ -78,6 +78,13 @@ const OTHERS: &[Anchor] = &[
     anchor(":5432:", Kind::Inside(Shape::Pgpass)),
     anchor(":5433:", Kind::Inside(Shape::Pgpass)),
     anchor(":6432:", Kind::Inside(Shape::Pgpass)),
+    anchor("\"d\"", Kind::Inside(Shape::JsonKey)),
+    anchor("\"k\"", Kind::Inside(Shape::JsonKey)),
+    anchor("\"p\"", Kind::Inside(Shape::JsonKey)),
+    anchor("\"q\"", Kind::Inside(Shape::JsonKey)),
+    anchor("\"dp\"", Kind::Inside(Shape::JsonKey)),
+    anchor("\"dq\"", Kind::Inside(Shape::JsonKey)),
+    anchor("\"qi\"", Kind::Inside(Shape::JsonKey)),
     // The first digits of a bot's number, in base64.
     anchor("MT", Kind::Inside(Shape::Discord)),
     anchor("Mj", Kind::Inside(Shape::Discord)),

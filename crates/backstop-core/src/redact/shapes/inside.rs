@@ -42,6 +42,8 @@ pub(super) enum Shape {
     OracleAddress,
     /// `HOST:5432:DATABASE:NAME:SECRET`, which is all of a line.
     Pgpass,
+    /// A private member of a key as JSON: `"d": "…"`.
+    JsonKey,
 }
 
 pub(super) fn find(text: &[u8], shape: Shape, start: usize, end: usize) -> Option<Range<usize>> {
@@ -162,6 +164,26 @@ pub(super) fn find(text: &[u8], shape: Shape, start: usize, end: usize) -> Optio
             let at = memchr::memchr(b'@', address)?;
             let slash = memchr::memchr(b'/', &address[..at])?;
             (at > slash + 1 && !is_placeholder(&address[slash + 1..at])).then(|| end + slash + 1..end + at)
+        }
+        Shape::JsonKey => {
+            /// The shortest private part of a key that has no other sign of being one.
+            const ALONE_BYTES_MIN: usize = 40;
+            const BYTES_MIN: usize = 16;
+            const NEAR_BYTES: usize = 1 << 10;
+            let is_space = |byte: u8| byte == b' ';
+            let colon = run_within(rest, 4, is_space);
+            let value = colon + 1 + run_within(rest.get(colon + 1..)?, 4, is_space);
+            let inner = rest.get(value + 1..)?;
+            let length = run(inner, is_word);
+            let is_string = rest[colon] == b':' && rest[value] == b'"' && inner.get(length) == Some(&b'"');
+            let is_near = || {
+                let near = &text[start.saturating_sub(NEAR_BYTES)..text.len().min(end + length + NEAR_BYTES)];
+                memchr::memmem::find(near, b"\"kty\"").is_some()
+            };
+            let is_secret = length >= BYTES_MIN
+                && is_random(&inner[..length])
+                && (length >= ALONE_BYTES_MIN || is_near());
+            (is_string && is_secret).then(|| end + value + 1..end + value + 1 + length)
         }
         Shape::Pgpass => {
             let host = run_back(before, 80, |byte| is_word(byte) || matches!(byte, b'.' | b'*'));
