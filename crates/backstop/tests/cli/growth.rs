@@ -149,7 +149,15 @@ fn twice_the_text_takes_about_twice_as_long_in_bounded_memory() {
         (
             "result",
             &result,
-            &["{", "{\"phase_id\":", "{\"phase_id\":\"1\"}", "{\"a\":\"", "```json\n{\"phase_id\"", "\\", "}"],
+            &[
+                "{",
+                "{\"phase_id\":",
+                "{\"phase_id\":\"1\"}",
+                "{\"a\":\"",
+                "```json\n{\"phase_id\"",
+                "\\",
+                "}",
+            ],
         ),
     ];
     for (name, read, pieces) in readers {

@@ -28,10 +28,12 @@ pub(super) fn find(text: &[u8], at: usize, from: usize, found: &mut Vec<Range<us
         let begin = line_start.max(from);
         let line = &text[..at + run_within(&text[at..], MANIFEST_BYTES_MAX, |byte| byte != b'\n')];
         for name in FIELDS {
+            // What lies in braces that were read is not read again for the fields in it.
+            let mut done = begin;
             for field in memchr::memmem::find_iter(&line[begin..], name).map(|field| begin + field) {
                 let is_word = field > begin && line[field - 1].is_ascii_alphanumeric();
-                if !is_word {
-                    in_braces(line, field + name.len(), found);
+                if field >= done && !is_word {
+                    done = in_braces(line, field + name.len(), found).unwrap_or(done);
                 }
             }
         }
@@ -121,7 +123,8 @@ fn block(text: &[u8], mut at: usize, column: usize, found: &mut Vec<Range<usize>
     at.min(text.len())
 }
 
-/// The values behind a colon in the braces that open behind `at`; gives where those close.
+/// The values behind a colon in the braces that open behind `at`, if any do; gives where those
+/// close, or up to where they were read.
 fn in_braces(text: &[u8], at: usize, found: &mut Vec<Range<usize>>) -> Option<usize> {
     let open = at + run_within(&text[at..], 80, |byte| !matches!(byte, b'{' | b'\n'));
     if text.get(open) != Some(&b'{') {
@@ -156,7 +159,7 @@ fn in_braces(text: &[u8], at: usize, found: &mut Vec<Range<usize>>) -> Option<us
         }
         from += 1;
     }
-    None
+    Some(limit)
 }
 
 /// Where in whole lines a manifest begins whose data, or whose kind, may be in the next one.
