@@ -39,14 +39,16 @@ pub(crate) fn shown(key: &str, written: &Written) -> Written {
     let mut written = llm::shown(key, &mcp::shown(key, &sinks::shown(key, written)));
     let redactor = Redactor::default();
     match &written.value {
-        value::Value::Text(address) if key.ends_with(".url") => {
-            let masked = redactor.redact(address);
-            let shown = match masked.split_once('?') {
+        value::Value::Text(text) => {
+            let masked = redactor.redact(text);
+            let shown = match masked.split_once('?').filter(|_| key.ends_with(".url")) {
                 Some((place, _)) => format!("{place}?…"),
                 None => masked.into_owned(),
             };
-            written.value = value::Value::Text(shown.clone());
-            written.text = shown;
+            if shown != *text {
+                written.value = value::Value::Text(shown.clone());
+                written.text = shown;
+            }
         }
         value::Value::Texts(words) => {
             let masked = redactor.redact_arguments(words);
@@ -226,7 +228,7 @@ mod tests {
             "backstop.toml",
             "[mcp.a]\nurl = \"https://bob:plain-words-one@h/mcp?key=plain-words-two\"\n\
              headers.Authorization = \"Bearer plain-words-three\"\n[mcp.b]\nenv.A = \"plain-words-four\"\n\
-             command = [\"server\", \"--token\", \"plain-words-five\"]\n",
+             command = \"server --token plain-words-five\"\nargs = [\"--token\", \"plain-words-six\"]\n",
         );
         let config = load(&scratch.around(""), &[], &|_, _| true).unwrap();
         let listed = super::super::trust::candidate(&scratch.around("")).unwrap().unwrap();
