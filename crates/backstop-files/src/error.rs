@@ -87,7 +87,8 @@ pub enum FileError {
 
 fn remedy(path: &Path, kind: FileKind) -> String {
     // Whoever names a device of the system must not be told to remove it.
-    if ["/dev", "/proc", "/sys"].iter().any(|system| path.starts_with(system)) {
+    let is_system = ["/dev", "/proc", "/sys"].iter().any(|system| path.starts_with(system));
+    if is_system && !path.starts_with("/dev/shm") {
         return "name a file of your own".to_owned();
     }
     let path = quoted(&path.to_string_lossy());
@@ -138,6 +139,7 @@ mod tests {
         for (path, kind, want) in [
             ("/dev/zero", FileKind::Device, "name a file of your own"),
             ("/proc/self", FileKind::Link, "name a file of your own"),
+            ("/dev/shm/x", FileKind::Pipe, "remove it: rm /dev/shm/x"),
             ("/work/a b", FileKind::Device, "remove it: rm '/work/a b'"),
             ("/work/x", FileKind::Folder, "move it away: mv /work/x /work/x.old"),
         ] {

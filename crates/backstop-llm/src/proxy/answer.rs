@@ -362,6 +362,9 @@ impl Reply {
                 let seen = accepted.partial.len();
                 accepted.partial.extend_from_slice(&piece);
                 let whole = events::whole_events(&accepted.partial, seen);
+                if whole == 0 {
+                    continue;
+                }
                 let after = accepted.partial.split_off(whole);
                 std::mem::replace(&mut accepted.partial, after).into()
             };

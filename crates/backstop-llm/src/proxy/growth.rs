@@ -22,7 +22,11 @@ fn twice_the_stream_takes_about_twice_as_long() {
             for piece in text.as_bytes().chunks(PIECE_BYTES) {
                 let seen = partial.len();
                 partial.extend_from_slice(piece);
-                let after = partial.split_off(whole_events(&partial, seen));
+                let whole = whole_events(&partial, seen);
+                if whole == 0 {
+                    continue;
+                }
+                let after = partial.split_off(whole);
                 for event in split(&std::mem::replace(&mut partial, after)) {
                     reader.read(event);
                 }
@@ -48,6 +52,8 @@ fn twice_the_stream_takes_about_twice_as_long() {
         }
     }
     for piece in ["maximum context length is 8192 tokens ", "prompt is too long: 1 > ", "{\"", "9"] {
-        assert_linear("overflow", piece, TEXT_BYTES_MAX, &|text| drop(Overflow::read(Some(400), text)));
+        assert_linear("overflow", piece, TEXT_BYTES_MAX, &|text| {
+            let _ = Overflow::read(Some(400), text);
+        });
     }
 }

@@ -208,7 +208,9 @@ pub(super) fn find(text: &[u8], shape: Shape, start: usize, end: usize) -> Optio
             let value = colon + 1 + run_within(rest.get(colon + 1..)?, 4, is_space);
             let inner = rest.get(value + 1..)?;
             let length = run(inner, is_word);
-            let is_string = rest[colon] == b':' && rest[value] == b'"' && inner.get(length) == Some(&b'"');
+            // A long one may be cut off.
+            let is_closed = inner.get(length) == Some(&b'"') || length >= ALONE_BYTES_MIN;
+            let is_string = rest.get(colon) == Some(&b':') && rest.get(value) == Some(&b'"') && is_closed;
             let is_near = || {
                 let near = &text[start.saturating_sub(NEAR_BYTES)..text.len().min(end + length + NEAR_BYTES)];
                 memchr::memmem::find(near, b"\"kty\"").is_some()
