@@ -7,7 +7,7 @@ use super::error::{ConfigError, Place, Problem};
 use super::file;
 use super::find::{self, FileName, PROJECT_FILE, Surroundings, repository_root, user_file_path};
 use super::keys::{self, Key, KeyMatch, ValueKind, YES_OR_NO};
-use super::sinks;
+use super::show;
 use super::value::{self, Written};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
@@ -106,7 +106,7 @@ pub fn edit(
             })?
         }
     };
-    let shown = |written: &Written| sinks::shown(name, written).text;
+    let shown = |written: &Written| show::shown(name, written).text;
     Ok(Edit {
         before: before.as_ref().map(shown),
         after: Some(shown(&after)),
@@ -153,7 +153,7 @@ pub fn unset(around: &Surroundings<'_>, scope: EditScope, name: &str) -> Result<
         return Err(by_hand());
     }
     Ok(Edit {
-        before: Some(sinks::shown(name, &before).text),
+        before: Some(show::shown(name, &before).text),
         after: None,
         existed: true,
         needs_trust: needs_trust(&entries),

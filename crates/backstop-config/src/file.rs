@@ -7,7 +7,7 @@ use super::error::{Place, Problem};
 use super::find::FileName;
 use super::keys::{self, Key, KeyMatch};
 use super::value::{self, Written, described};
-use backstop_core::SafeText;
+use backstop_core::{MASK, Redactor, SafeText};
 use toml::de::{DeTable, DeValue};
 
 /// The largest config file, in bytes.
@@ -85,10 +85,33 @@ impl<'s> Lines<'s> {
         (line, self.source[start..at].chars().count() + 1)
     }
 
+    /// The line that a position is on.
+    fn around(&self, at: usize) -> &'s str {
+        let line = self.starts.partition_point(|start| *start <= at);
+        let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
+        let end = self.starts.get(line).copied().unwrap_or(self.source.len());
+        &self.source[start..end]
+    }
+
     fn place(&self, file: &FileName, at: usize) -> Place {
         let (line, column) = self.position(at);
         Place::At { file: file.clone(), line, column }
     }
+}
+
+/// A message without a secret, of which it may show no more than the beginning.
+fn without(message: &str, secret: &str) -> String {
+    const HEAD_BYTES: usize = 8;
+    let head = &secret[..secret.floor_char_boundary(HEAD_BYTES)];
+    let mut out = String::new();
+    let mut rest = message;
+    while let Some(at) = rest.find(head) {
+        out.push_str(&rest[..at]);
+        out.push_str(MASK);
+        let same = rest[at..].chars().zip(secret.chars()).take_while(|(shown, one)| shown == one);
+        rest = &rest[at + same.map(|(shown, _)| shown.len_utf8()).sum::<usize>()..];
+    }
+    out + rest
 }
 
 struct Reader<'a> {
@@ -104,7 +127,11 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn problem(&mut self, at: usize, message: &str, hint: Option<&str>) {
         if self.problems.len() < PROBLEMS_MAX {
-            let problem = Problem::new(self.lines.place(self.file, at), message, hint);
+            // What cannot be read is known to nobody as a secret: its line says whether it is one.
+            let secrets = Redactor::default().secrets_of(self.lines.around(at));
+            let masked = |text: &str| secrets.iter().fold(text.to_owned(), |text, one| without(&text, one));
+            let place = self.lines.place(self.file, at);
+            let problem = Problem::new(place, &masked(message), hint.map(masked).as_deref());
             self.problems.push((at, problem));
         }
     }
@@ -217,6 +244,33 @@ mod tests {
                 "6:26 profile.task.on.timeout = halt",
                 "8:1 redact.env = [\"A\", \"B\"]",
             ]
+        );
+    }
+
+    #[test]
+    fn a_secret_in_a_line_that_cannot_be_read_is_not_shown() {
+        let long = "plain-words-only-and-many-of-them-".repeat(4);
+        for source in [
+            "[mcp.a]\nenv.DB_PASSWORD = plain-words-only\n",
+            "[mcp.a.env]\nDB_PASSWORD = [\"plain-words-only\"]\n",
+            "[mcp.a]\nenv = \"DB_PASSWORD=plain-words-only\"\n",
+            "[mcp.a.env]\nDB_PASSWORD = \"a\"\nDB_PASSWORD = \"plain-words-only\"\n",
+            "[mcp.a.headers]\nAuthorization = Bearer plain-words-only\n",
+            "[exec]\ntimeout = \"--token plain-words-only\"\n",
+            "[mcp.a.env]\nDB_PASSWORD = 1234567812345678\n",
+            "api_token = \"plain-words-only\n",
+            &format!("[mcp.a]\nenv.DB_PASSWORD = {long}\n"),
+        ] {
+            let found = messages(source);
+            assert!(!found.is_empty(), "{source}");
+            for message in found {
+                let is_shown = message.contains("words") || message.contains("12345678");
+                assert!(!is_shown, "{source}: {message}");
+            }
+        }
+        assert_eq!(
+            messages("[exec]\ntimeout = 10x\n"),
+            ["backstop.toml:2:11: `10x` is not a value | text is written in quotes: \"10x\""]
         );
     }
 

@@ -481,13 +481,11 @@ impl Config {
             text: written.text,
             origin: self.set(key).map_or(Origin::Default, |setting| setting.origin.clone()),
         };
-        let plain = plain_keys().map(|key| row(key.name, sinks::shown(key.name, &self.written(key))));
+        let plain = plain_keys().map(|key| row(key.name, show::shown(key.name, &self.written(key))));
         let below = |prefix| {
             let is_pattern = |key: &str| keys::named(key).is_none_or(Key::is_pattern);
             let set = self.set_below(prefix).filter(move |(key, _)| is_pattern(key));
-            set.map(|(key, setting)| {
-                row(key, llm::shown(key, &mcp::shown(key, &sinks::shown(key, &setting.written))))
-            })
+            set.map(|(key, setting)| row(key, show::shown(key, &setting.written)))
         };
         plain.chain(["gates.", "agent.", "notify.", "mcp.", "profile."].into_iter().flat_map(below)).collect()
     }

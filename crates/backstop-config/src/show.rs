@@ -3,8 +3,9 @@
 use super::error::ConfigError;
 use super::find::FileName;
 use super::layers::{Inert, Layer, Origin};
-use super::{Config, Shown};
-use backstop_core::SafeText;
+use super::value::{self, Written, list_text};
+use super::{Config, Shown, llm, mcp, sinks};
+use backstop_core::{Redactor, SafeText};
 use backstop_report::{JSON_SCHEMA, table};
 use serde_json::{Value, json};
 
@@ -30,6 +31,36 @@ pub fn show(config: &Config, origin: bool) -> String {
         })
         .collect();
     table(header, &rows)
+}
+
+/// A value as it is shown: without the secrets in addresses, in headers and variables of servers, and
+/// in the words of commands.
+pub(crate) fn shown(key: &str, written: &Written) -> Written {
+    let mut written = llm::shown(key, &mcp::shown(key, &sinks::shown(key, written)));
+    let redactor = Redactor::default();
+    match &written.value {
+        value::Value::Text(text) => {
+            let masked = redactor.redact(text);
+            let shown = match masked.split_once('?').filter(|_| key.ends_with(".url")) {
+                Some((place, _)) => format!("{place}?…"),
+                None => masked.into_owned(),
+            };
+            if shown != *text {
+                written.value = value::Value::Text(shown.clone());
+                written.text = shown;
+            }
+        }
+        value::Value::Texts(words) => {
+            let masked = redactor.redact_arguments(words);
+            if masked != *words {
+                let entries: Vec<&str> = masked.iter().map(String::as_str).collect();
+                written.text = list_text(&entries);
+                written.value = value::Value::Texts(masked);
+            }
+        }
+        _ => {}
+    }
+    written
 }
 
 /// Every value with its origin, as JSON.
@@ -188,6 +219,26 @@ mod tests {
         );
         let config = load(&scratch.around(""), &[], &|_, _| trusted).unwrap();
         (scratch, config)
+    }
+
+    #[test]
+    fn no_secret_of_a_setting_is_shown_before_or_after_it_is_trusted() {
+        let scratch = Scratch::new();
+        scratch.write(
+            "backstop.toml",
+            "[mcp.a]\nurl = \"https://bob:plain-words-one@h/mcp?key=plain-words-two\"\n\
+             headers.Authorization = \"Bearer plain-words-three\"\n[mcp.b]\nenv.A = \"plain-words-four\"\n\
+             command = \"server --token plain-words-five\"\nargs = [\"--token\", \"plain-words-six\"]\n",
+        );
+        let config = load(&scratch.around(""), &[], &|_, _| true).unwrap();
+        let listed = super::super::trust::candidate(&scratch.around("")).unwrap().unwrap();
+        let values: Vec<String> =
+            listed.sets.iter().map(|set| format!("{} = {}\n", set.key, set.value)).collect();
+        for text in [show(&config, true), show_json(&config).to_string(), values.concat()] {
+            assert!(!text.contains("plain-words"), "{text}");
+            assert!(text.contains("https://bob:[redacted]@h/mcp?…"), "{text}");
+            assert!(text.contains("server") && text.contains("--token"), "{text}");
+        }
     }
 
     #[test]

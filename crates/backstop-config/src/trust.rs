@@ -10,6 +10,7 @@ use super::file::{self, Entry};
 use super::find::{self, FileName, ProjectFile, Surroundings};
 use super::keys::ValueKind;
 use super::layers;
+use super::show;
 use super::value::Value;
 use backstop_core::{SafeText, Sha256};
 use backstop_files::GivenPath;
@@ -409,7 +410,7 @@ pub fn candidate(around: &Surroundings<'_>) -> Result<Option<Candidate>, ConfigE
         let those = entries.iter().filter(move |entry| entry.key.needs_trust() == needs);
         let set = |entry: &Entry| Sets {
             key: entry.name.clone(),
-            value: entry.written.text.clone(),
+            value: show::shown(&entry.name, &entry.written).text,
             line: entry.line,
         };
         those.map(set).collect()

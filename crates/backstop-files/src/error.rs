@@ -86,6 +86,11 @@ pub enum FileError {
 }
 
 fn remedy(path: &Path, kind: FileKind) -> String {
+    // Whoever names a device of the system must not be told to remove it.
+    let is_system = ["/dev", "/proc", "/sys"].iter().any(|system| path.starts_with(system));
+    if is_system && !path.starts_with("/dev/shm") {
+        return "name a file of your own".to_owned();
+    }
     let path = quoted(&path.to_string_lossy());
     match kind {
         FileKind::Folder => format!("move it away: mv {path} {path}.old"),
@@ -122,5 +127,25 @@ impl From<FileError> for std::io::Error {
             FileError::Io { source, .. } => source,
             refused => Self::new(refused.kind(), refused.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_told_to_remove_what_belongs_to_the_system() {
+        for (path, kind, want) in [
+            ("/dev/zero", FileKind::Device, "name a file of your own"),
+            ("/proc/self", FileKind::Link, "name a file of your own"),
+            ("/dev/shm/x", FileKind::Pipe, "remove it: rm /dev/shm/x"),
+            ("/work/a b", FileKind::Device, "remove it: rm '/work/a b'"),
+            ("/work/x", FileKind::Folder, "move it away: mv /work/x /work/x.old"),
+        ] {
+            assert_eq!(remedy(Path::new(path), kind), want, "{path}");
+        }
+        let refused = FileError::NotAFolder { path: "/dev/null".into() };
+        assert_eq!(refused.to_string(), "/dev/null is not a folder: name a file of your own");
     }
 }

@@ -17,9 +17,15 @@ pub(super) fn read(line: &str) -> Vec<(String, String)> {
     let lower = trimmed.to_ascii_lowercase();
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let mut from = 0;
-    while fields.len() < FIELDS_MAX
-        && let Some(at) = PARTS.iter().filter_map(|part| lower[from..].find(part)).min().map(|at| from + at)
-    {
+    // Where each part stands next: a line is searched once for each of them, however many there are
+    // of another.
+    let mut places: Vec<_> = PARTS.iter().map(|part| lower.match_indices(part).peekable()).collect();
+    while fields.len() < FIELDS_MAX {
+        let next = places.iter_mut().filter_map(|places| {
+            while places.next_if(|(at, _)| *at < from).is_some() {}
+            places.peek().map(|(at, _)| *at)
+        });
+        let Some(at) = next.min() else { break };
         let start = lower[..at]
             .rfind(|c| !is_name(c))
             .map_or(0, |before| before + lower[before..].chars().next().map_or(1, char::len_utf8));

@@ -97,6 +97,18 @@ fn twice_the_text_takes_about_twice_as_long() {
         "curl -H 'X-Key: ",
         "fly secrets set A=",
         "pat.",
+        "\"d\":\"",
+        "\"kty\":\"d\":\"aaaaaaaaaaaaaaaaaaaaaa\"",
+        "stringData: {a: b",
+        "{kind: Secret, data: {",
+        "$6$",
+        "mnemonic a ",
+        "aa_aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3 ",
+        "aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3",
+        "\"password\"=>\n",
+        "<password>",
+        "redis-cli AUTH ",
+        "rclone a b ",
     ];
     for piece in pieces {
         assert_linear("redactor", piece, 64 << 10, &|text| drop(redactor.redact(text)));

@@ -254,7 +254,26 @@ const BELOW: &[&str] = &[
     "data:\n  foo: {}\nkind: Secret\nmetadata:\n  name: x\n---\n",
     "{\n  \"data\": {\n    \"foo\": \"{}\"\n  },\n  \"kind\": \"Secret\"\n}\n---\n",
     "{\"data\":{\"foo\":\"{}\"},\"kind\":\"Secret\"}\n---\n",
+    "{\"kind\":\"Secret\",\"stringData\":{\"foo\":\"{}\"}}\n---\n",
+    "kind: Secret\nstringData: {foo: {}}\n---\n",
+    "kind: Secret\ndata: {foo: \"{}\", bar: '{}'}\n---\n",
+    "stringData: {foo: {}}\nkind: Secret\n---\n",
+    "{kind: Secret, stringData: {foo: {}}}\n---\n",
+    "[\"password\"]=>\n  string(24) \"{}\"\n",
 ];
+
+#[test]
+fn the_words_of_a_wallet_are_masked() {
+    const WORDS: &str = "abandon ability able about above absent absorb abstract absurd abuse access acid";
+    let redactor = Redactor::default();
+    for before in ["mnemonic: ", "MNEMONIC=\"", "Seed phrase: ", "your recovery phrase: "] {
+        let masked = redactor.redact(&format!("{before}{WORDS}")).into_owned();
+        assert_eq!(masked, format!("{before}[redacted]"));
+    }
+    let sentence =
+        "the recovery phrase of this wallet was written down by its owner and then lost again, sadly";
+    assert_eq!(redactor.redact(sentence), sentence);
+}
 
 #[test]
 fn a_secret_below_its_name_is_masked() {

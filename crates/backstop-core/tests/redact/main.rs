@@ -2,6 +2,7 @@
 //! with the text and with nothing else.
 #![allow(clippy::unwrap_used)] // A test may panic.
 
+mod arguments;
 mod growth;
 mod harmless;
 mod leaks;

@@ -394,11 +394,15 @@ impl Reply {
                 continue;
             }
             // Most pieces are whole events, which pass as they are.
-            let whole = if accepted.partial.is_empty() && events::whole_events(&piece) == piece.len() {
+            let whole = if accepted.partial.is_empty() && events::whole_events(&piece, 0) == piece.len() {
                 piece
             } else {
+                let seen = accepted.partial.len();
                 accepted.partial.extend_from_slice(&piece);
-                let whole = events::whole_events(&accepted.partial);
+                let whole = events::whole_events(&accepted.partial, seen);
+                if whole == 0 {
+                    continue;
+                }
                 let after = accepted.partial.split_off(whole);
                 std::mem::replace(&mut accepted.partial, after).into()
             };

@@ -91,11 +91,12 @@ fn names_other_choice(event: &[u8]) -> bool {
     })
 }
 
-/// How many bytes at the start of `bytes` are whole events.
-pub(super) fn whole_events(bytes: &[u8]) -> usize {
+/// How many bytes at the start of `bytes` are whole events, of which none ends in the first `seen`:
+/// an event that arrives in many pieces is looked at once.
+pub(super) fn whole_events(bytes: &[u8], seen: usize) -> usize {
     // Blank lines end events, with any kind of line end.
     let mut end = bytes.len();
-    while let Some(at) = memchr::memrchr(b'\n', &bytes[..end]) {
+    while let Some(at) = memchr::memrchr(b'\n', &bytes[seen.min(end)..end]).map(|at| at + seen) {
         let before = &bytes[..at];
         if before.ends_with(b"\n") || before.ends_with(b"\n\r") {
             return at + 1;
@@ -284,7 +285,11 @@ mod tests {
             ("data: x\n\ndata: y\n", 9),
             ("data: x\n\ndata: y\n\n: z", 18),
         ] {
-            assert_eq!(whole_events(text.as_bytes()), whole, "{text:?}");
+            assert_eq!(whole_events(text.as_bytes(), 0), whole, "{text:?}");
+            // What was seen without an end of an event is not looked at again.
+            for seen in (0..=text.len()).filter(|seen| whole_events(&text.as_bytes()[..*seen], 0) == 0) {
+                assert_eq!(whole_events(text.as_bytes(), seen), whole, "{text:?} from {seen}");
+            }
         }
         let all: Vec<&[u8]> = split(b"data: x\n\nevent: e\r\ndata: y\r\n\r\n: z\n\n").collect();
         assert_eq!(all, [&b"data: x\n\n"[..], b"event: e\r\ndata: y\r\n\r\n", b": z\n\n"]);

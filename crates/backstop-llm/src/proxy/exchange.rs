@@ -319,8 +319,9 @@ impl Exchange {
                 Ok(None) => return Err(self.cut("the stream ended before its first content")),
                 Err(error) => return Err(self.lost(&error)),
             };
+            let seen = bytes.len();
             bytes.extend_from_slice(&piece);
-            let whole = events::whole_events(&bytes);
+            let whole = events::whole_events(&bytes, seen);
             let mut found = bytes.len() > PREAMBLE_BYTES_MAX;
             for event in events::split(&bytes[looked_at..whole.max(looked_at)]) {
                 if usage::may_report(event)

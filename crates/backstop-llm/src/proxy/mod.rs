@@ -14,6 +14,8 @@ mod closing;
 mod errors;
 mod events;
 mod exchange;
+#[cfg(test)]
+mod growth;
 mod pass;
 mod route;
 mod settings;

@@ -4,7 +4,7 @@
 mod linear;
 
 use backstop_classify::Classifier;
-use backstop_core::{Redactor, Signal};
+use backstop_core::{Clock, Hints, LimitWindow, Redactor, Signal, Timestamp, Zone, wait};
 use backstop_llm::api::Api;
 use backstop_llm::trim::{TrimOptions, trim};
 use linear::assert_linear;
@@ -81,7 +81,17 @@ fn twice_the_text_takes_about_twice_as_long_in_bounded_memory() {
         drop(backstop_hook::on_error::Report::read(report.to_string().as_bytes(), &Redactor::default()));
     };
     let json = |text: &str| drop(backstop_hook::parse(text.as_bytes()));
-    let headers = |text: &str| drop(backstop_core::Hints::parse_headers(text));
+    let clock = Clock { now: Some(Timestamp::default()), zone: Zone::utc() };
+    let headers = |text: &str| {
+        let headers = Hints::parse_headers(text);
+        let _ = Hints::read(&headers, serde_json::from_str(text).ok().as_ref(), &clock).wait();
+    };
+    let waits = |text: &str| {
+        let _ = wait::in_output(text, &clock);
+        let _ = wait::moment(text, &clock);
+        let _ = LimitWindow::in_text(text);
+    };
+    let result = |text: &str| drop(backstop_work::agent::find_result(text.as_bytes(), "1"));
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let conversation = |text: &str| {
         let turn = |role: &str, words: &str| format!("{{\"role\":\"{role}\",\"content\":{}}}", quoted(words));
@@ -92,7 +102,7 @@ fn twice_the_text_takes_about_twice_as_long_in_bounded_memory() {
     };
     let request = |text: &str| drop(trim(Api::Chat, text.as_bytes(), &TrimOptions::default()));
     type Reader<'r> = (&'r str, &'r dyn Fn(&str), &'r [&'r str]);
-    let readers: [Reader<'_>; 7] = [
+    let readers: [Reader<'_>; 9] = [
         (
             "classifier",
             &classify,
@@ -118,7 +128,37 @@ fn twice_the_text_takes_about_twice_as_long_in_bounded_memory() {
             &["word ", "a\n", "![x](data:image/png;base64,AAAA)", "\"", "\\", "\u{1f600}"],
         ),
         ("request", &request, &["{\"messages\":[", "[", "{\"role\":\"user\"},", "\\u0000", "\""]),
-        ("headers", &headers, &["retry-after: 1\n", "x-ratelimit-reset: ", ":", "a: b\r\n"]),
+        ("headers", &headers, &["retry-after: 1\n", "x-ratelimit-reset: ", ":", "a: b\r\n", "{\"error\":"]),
+        (
+            "waits",
+            &waits,
+            &[
+                "try again in 5 ",
+                "rate limit, resets at 3pm (Europe/Berlin)\n",
+                "limit ",
+                "limit\n",
+                "retry_delay {\n",
+                "{\"retry_after\":",
+                "{\"error\":{\"details\":[",
+                "resets Nov 20 ",
+                "1h 2m ",
+                "HTTP/1.1 429\n",
+                "9",
+            ],
+        ),
+        (
+            "result",
+            &result,
+            &[
+                "{",
+                "{\"phase_id\":",
+                "{\"phase_id\":\"1\"}",
+                "{\"a\":\"",
+                "```json\n{\"phase_id\"",
+                "\\",
+                "}",
+            ],
+        ),
     ];
     for (name, read, pieces) in readers {
         for piece in pieces {

@@ -140,6 +140,27 @@ pub(super) const FLAGS: &[Flag] = &[
     flag_of(&["influx"], "config", "-t", Form::Next),
     flag(&["signtool"], "/p", Form::Next),
     flag(VAULT, "secret_id=", Form::Joined),
+    flag_of(&["az"], "secret", "--value", Form::Either),
+    flag_of(&["az"], "sql", "-p", Form::Either),
+    flag(&["openssl"], "-K", Form::Next),
+    flag(&["mycli", "snowsql", "cypher-shell", "cbq", "couchbase-cli"], "-p", Form::Either),
+    flag(&["kadmin"], "-w", Form::Either),
+    flag(&["ldappasswd", "slappasswd"], "-s", Form::Either),
+    flag_of(&["gh"], "variable", "-b", Form::Either),
+    flag_of(&["gh"], "variable", "--body", Form::Either),
+    flag(&["p4"], "-P", Form::Either),
+    flag(&["vercel"], "-t", Form::Next),
+    flag(&["netlify"], "--auth", Form::Either),
+    flag(&["supabase", "steghide", "evil-winrm", "psexec", "hydra"], "-p", Form::Either),
+    flag(&["yt-dlp", "youtube-dl"], "-p", Form::Either),
+    flag_of(&["eas"], "secret:create", "--value", Form::Either),
+    flag_of(&["llm"], "keys", "--value", Form::Either),
+    flag(&["bw"], "--session", Form::Either),
+    flag(&["pdftotext", "pdftoppm", "pdfinfo", "pdfimages"], "-upw", Form::Next),
+    flag(&["pdftotext", "pdftoppm", "pdfinfo", "pdfimages"], "-opw", Form::Next),
+    flag(&["sqlmap"], "--auth-cred", Form::After(b':')),
+    flag(&["sendemail"], "-xp", Form::Next),
+    flag(&["sonar-scanner", "mvn", "gradle"], "-Dsonar.login=", Form::Joined),
 ];
 
 /// Programs whose flags of one letter may stand together, and which of those letters take no value:
@@ -159,6 +180,7 @@ pub(super) const PAIRS: &[Pairs] = &[
     Pairs { programs: &["fly", "flyctl", "supabase", "doppler"], after: &["secrets", "set"] },
     Pairs { programs: VAULT, after: &["kv", "put"] },
     Pairs { programs: VAULT, after: &["kv", "patch"] },
+    Pairs { programs: &["travis"], after: &["encrypt"] },
 ];
 
 /// An argument without a flag that is a secret.
@@ -188,6 +210,19 @@ pub(super) const POSITIONALS: &[Positional] = &[
     word(VAULT, &["login"], 0),
     word(VAULT, &["unwrap"], 0),
     word(VAULT, &["operator", "unseal"], 0),
+    word(VAULT, &["unseal"], 0),
+    word(&["gcloud"], &["activate-refresh-token"], 1),
+    word(&["openssl"], &["passwd"], 0),
+    word(&["smbclient"], &[], 1),
+    word(&["glab"], &["variable", "set"], 1),
+    word(&["net"], &["user"], 1),
+    word(&["nuget"], &["setapikey"], 0),
+    word(&["doppler"], &["configure", "set", "token"], 0),
+    word(&["cloudflared"], &["service", "install"], 0),
+    word(REDIS, &["AUTH"], 0),
+    word(REDIS, &["AUTH"], 1),
+    word(REDIS, &["auth"], 0),
+    word(REDIS, &["auth"], 1),
     word(VAULT, &["token", "lookup"], 0),
     word(VAULT, &["token", "renew"], 0),
     word(VAULT, &["token", "revoke"], 0),
@@ -222,9 +257,30 @@ pub(super) const POSITIONALS: &[Positional] = &[
     Positional { with: "--secret", ..word(&["pulumi"], &["config", "set"], 1) },
     Positional { named: "pypi-token.", ..word(&["poetry"], &["config"], 1) },
     Positional { named: "http-basic.", ..word(&["poetry"], &["config"], 2) },
+    Positional { named: "github-oauth.", ..word(&["composer"], &["config"], 1) },
+    Positional { named: "gitlab-token.", ..word(&["composer"], &["config"], 1) },
+    Positional { named: "bearer.", ..word(&["composer"], &["config"], 1) },
+    Positional { sign: Some(b':'), ..word(&["bundle"], &["config"], 1) },
+    Positional { sign: Some(b':'), ..word(&["bundle"], &["config", "set"], 1) },
     Positional { sign: Some(b'/'), ..word(ORACLE, &[], 0) },
+    Positional { sign: Some(b'/'), ..word(&["rman"], &["target"], 0) },
 ];
 
 /// Programs in whose arguments a value follows its name as a word of its own.
-pub(super) const SETTERS: &[&str] =
-    &["aws", "npm", "git", "yarn", "pnpm", "gcloud", "poetry", "pip", "composer", "vault", "pulumi"];
+pub(super) const SETTERS: &[&str] = &[
+    "aws",
+    "npm",
+    "git",
+    "yarn",
+    "pnpm",
+    "gcloud",
+    "poetry",
+    "pip",
+    "composer",
+    "vault",
+    "pulumi",
+    "rclone",
+    "setx",
+    "launchctl",
+    "setenv",
+];

@@ -36,7 +36,7 @@ pub(in super::super) fn secret_arguments(words: &[&[u8]], typed: bool) -> Vec<(u
         }
         positional(words, at, program, typed, &mut found);
         if SETTERS.iter().any(is) {
-            set_values(words, at, &mut found);
+            set_values(words, at, typed, &mut found);
         }
         pairs(words, at, program, &mut found);
         if !typed && (program == b"curl" || program == b"wget") {
@@ -57,7 +57,8 @@ fn is_known(program: &[u8]) -> bool {
 }
 
 fn basename(word: &[u8]) -> &[u8] {
-    memchr::memrchr(b'/', word).map_or(word, |at| &word[at + 1..])
+    let name = memchr::memrchr2(b'/', b'\\', word).map_or(word, |at| &word[at + 1..]);
+    name.strip_suffix(b".exe").unwrap_or(name)
 }
 
 fn flags(words: &[&[u8]], program_at: usize, program: &[u8], found: &mut Vec<(usize, Range<usize>)>) {
@@ -225,15 +226,23 @@ fn is_like_a_secret(word: &[u8]) -> bool {
 }
 
 /// `aws configure set aws_secret_access_key VALUE`.
-fn set_values(words: &[&[u8]], program_at: usize, found: &mut Vec<(usize, Range<usize>)>) {
+fn set_values(words: &[&[u8]], program_at: usize, typed: bool, found: &mut Vec<(usize, Range<usize>)>) {
+    let program = basename(words[program_at]);
+    // What is typed behind such a name is a secret whatever it looks like.
+    let is_typed =
+        |name: &[u8], value: &[u8]| typed && value.len() >= 6 && super::announces(&[name, b"="].concat());
     for at in program_at + 2..words.len() {
         let (before, name) = (words[at - 2], words[at - 1]);
         let value = words[at];
-        if matches!(before, b"set" | b"config" | b"--global" | b"--local") && !value.starts_with(b"-") {
+        let is_set = matches!(before, b"set" | b"config" | b"--global" | b"--local" | b"setenv")
+            || matches!(program, b"rclone" | b"setx" | b"setenv");
+        if is_set && !value.starts_with(b"-") && !super::value::is_placeholder(value) {
             let pair = [name, b"=", value].concat();
             let mut secrets = Vec::new();
             super::find(&pair, &mut secrets);
-            if secrets.iter().any(|range| range.start <= name.len() + 1 && range.end > name.len() + 1) {
+            let is_found =
+                secrets.iter().any(|range| range.start <= name.len() + 1 && range.end > name.len() + 1);
+            if is_found || is_typed(name, value) {
                 found.push((at, 0..value.len()));
             }
         }

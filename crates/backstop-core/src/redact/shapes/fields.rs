@@ -71,6 +71,7 @@ pub(super) fn value(
 /// other is random: `["x-api-key", "…"]`.
 fn is_pair(text: &[u8], before: &[u8], kind: Word, at: usize) -> bool {
     let before = before.strip_suffix(b"b").unwrap_or(before);
+    let before = &before[..before.len() - run_back(before, 4, |byte| byte == b' ')];
     if !matches!(before.last(), Some(b'[' | b'(')) || text.get(at) != Some(&b',') {
         return false;
     }
@@ -81,7 +82,8 @@ fn is_pair(text: &[u8], before: &[u8], kind: Word, at: usize) -> bool {
     let inner = &rest[1..];
     let length = run_within(inner, VALUE_BYTES_MAX, |byte| byte != quote && byte != b'\n');
     let last = run_back(&inner[..length], VALUE_BYTES_MAX, |byte| byte != b' ');
-    let is_closed = matches!(inner.get(length + 1), Some(b']' | b')'));
+    let after = inner.get(length + 1..).unwrap_or_default();
+    let is_closed = matches!(after[run_within(after, 4, |byte| byte == b' ')..].first(), Some(b']' | b')'));
     is_closed && (kind == Word::Authorization || is_key_like(&inner[length - last..length]))
 }
 

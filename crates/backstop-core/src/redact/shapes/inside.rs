@@ -42,6 +42,14 @@ pub(super) enum Shape {
     OracleAddress,
     /// `HOST:5432:DATABASE:NAME:SECRET`, which is all of a line.
     Pgpass,
+    /// `access_token$`, words and hexadecimal digits with `$` between them.
+    Braintree,
+    /// The stored form of a password, from its `$` on: `$2b$…`, `$6$…`.
+    Crypt,
+    /// Twelve or more small words behind what announces them.
+    Mnemonic,
+    /// A private member of a key as JSON: `"d": "…"`.
+    JsonKey,
 }
 
 pub(super) fn find(text: &[u8], shape: Shape, start: usize, end: usize) -> Option<Range<usize>> {
@@ -80,7 +88,10 @@ pub(super) fn find(text: &[u8], shape: Shape, start: usize, end: usize) -> Optio
         Shape::NewRelic => {
             let head = run_back(before, 41, is_hex);
             let ends = !rest.first().is_some_and(u8::is_ascii_alphanumeric);
-            (head >= 36 && ends).then(|| start - head..end)
+            // In Europe the first six are letters and digits: `eu01xx`.
+            let region = before[..start - head].ends_with(b"xx") && head >= 28;
+            (ends && (head >= 36 || region))
+                .then(|| start - head - if region { 6.min(start - head) } else { 0 }..end)
         }
         Shape::Airtable => {
             let id = run_within(rest, 15, |byte| byte.is_ascii_alphanumeric());
@@ -162,6 +173,52 @@ pub(super) fn find(text: &[u8], shape: Shape, start: usize, end: usize) -> Optio
             let at = memchr::memchr(b'@', address)?;
             let slash = memchr::memchr(b'/', &address[..at])?;
             (at > slash + 1 && !is_placeholder(&address[slash + 1..at])).then(|| end + slash + 1..end + at)
+        }
+        Shape::Braintree => {
+            let is_body = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'$';
+            let length = run_within(rest, 80, is_body);
+            (length >= 40 && is_mixed(&rest[..length])).then(|| start..end + length)
+        }
+        Shape::Crypt => {
+            const BODY_BYTES_MIN: usize = 22;
+            let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"./$=,+-".contains(&byte);
+            let length = run_within(rest, 128, is_body);
+            (length >= BODY_BYTES_MIN && is_mixed(&rest[..length])).then(|| start..end + length)
+        }
+        Shape::Mnemonic => {
+            const WORDS_MIN: usize = 12;
+            const WORDS_BYTES_MAX: usize = 260;
+            let is_between = |byte: u8| b" =:\"'`_".contains(&byte) || byte.is_ascii_uppercase();
+            let gap = run_within(rest, 12, is_between);
+            let words = &rest[gap..];
+            let words = &words
+                [..run_within(words, WORDS_BYTES_MAX, |byte| byte == b' ' || byte.is_ascii_lowercase())];
+            let words = words.trim_ascii_end();
+            let is_phrase = words.split(|byte| *byte == b' ').all(|word| (3..=8).contains(&word.len()));
+            let count = words.split(|byte| *byte == b' ').count();
+            (is_phrase && count >= WORDS_MIN).then(|| end + gap..end + gap + words.len())
+        }
+        Shape::JsonKey => {
+            /// The shortest private part of a key that has no other sign of being one.
+            const ALONE_BYTES_MIN: usize = 40;
+            const BYTES_MIN: usize = 16;
+            const NEAR_BYTES: usize = 1 << 10;
+            let is_space = |byte: u8| byte == b' ';
+            let colon = run_within(rest, 4, is_space);
+            let value = colon + 1 + run_within(rest.get(colon + 1..)?, 4, is_space);
+            let inner = rest.get(value + 1..)?;
+            let length = run(inner, is_word);
+            // A long one may be cut off.
+            let is_closed = inner.get(length) == Some(&b'"') || length >= ALONE_BYTES_MIN;
+            let is_string = rest.get(colon) == Some(&b':') && rest.get(value) == Some(&b'"') && is_closed;
+            let is_near = || {
+                let near = &text[start.saturating_sub(NEAR_BYTES)..text.len().min(end + length + NEAR_BYTES)];
+                memchr::memmem::find(near, b"\"kty\"").is_some()
+            };
+            let is_secret = length >= BYTES_MIN
+                && is_random(&inner[..length])
+                && (length >= ALONE_BYTES_MIN || is_near());
+            (is_string && is_secret).then(|| end + value + 1..end + value + 1 + length)
         }
         Shape::Pgpass => {
             let host = run_back(before, 80, |byte| is_word(byte) || matches!(byte, b'.' | b'*'));

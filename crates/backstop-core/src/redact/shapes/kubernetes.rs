@@ -11,6 +11,9 @@ const VALUE_BYTES_MIN: usize = 3;
 /// How much of the text that goes before the next piece is looked at.
 const OPEN_BYTES_MAX: usize = 4 << 10;
 
+/// The fields with the data.
+const FIELDS: [&[u8]; 4] = [b"data:", b"stringData:", b"\"data\":", b"\"stringData\":"];
+
 fn is_quote(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'')
 }
@@ -20,13 +23,18 @@ fn is_quote(byte: u8) -> bool {
 pub(super) fn find(text: &[u8], at: usize, from: usize, found: &mut Vec<Range<usize>>) -> Option<usize> {
     let start = kind(text, at)?;
     let line_start = start - run_back(&text[..start], MANIFEST_BYTES_MAX, |byte| byte != b'\n');
-    // In one line of JSON, the fields beside it; else those of the same indentation.
+    // In one line, the fields beside it; else those of the same indentation.
     if text[line_start..start].contains(&b'{') || text[line_start..start].contains(&b',') {
         let begin = line_start.max(from);
         let line = &text[..at + run_within(&text[at..], MANIFEST_BYTES_MAX, |byte| byte != b'\n')];
-        for name in [&b"\"data\":"[..], b"\"stringData\":"] {
-            for field in memchr::memmem::find_iter(&line[begin..], name) {
-                in_braces(line, begin + field + name.len(), found);
+        for name in FIELDS {
+            // What lies in braces that were read is not read again for the fields in it.
+            let mut done = begin;
+            for field in memchr::memmem::find_iter(&line[begin..], name).map(|field| begin + field) {
+                let is_word = field > begin && line[field - 1].is_ascii_alphanumeric();
+                if field >= done && !is_word {
+                    done = in_braces(line, field + name.len(), found).unwrap_or(done);
+                }
             }
         }
         return Some(line.len());
@@ -47,7 +55,7 @@ pub(super) fn find(text: &[u8], at: usize, from: usize, found: &mut Vec<Range<us
         }
         end = end.max(line_at + line.len());
         if is_data(line, column) {
-            next = match line.trim_ascii_end().ends_with(b"{") {
+            next = match line.contains(&b'{') {
                 true => in_braces(text, line_at, found).unwrap_or(next),
                 false => block(text, next, column, found),
             };
@@ -85,14 +93,12 @@ fn run_back_lines(text: &[u8]) -> usize {
     text.len() - begin
 }
 
-/// Whether a line is `data:` at this column.
+/// Whether a line is `data:` at this column, with what is in it in braces or on the next lines.
 fn is_data(line: &[u8], column: usize) -> bool {
     let Some(field) = line.get(column..) else { return false };
     let is_indent = line[..column].iter().all(|byte| matches!(byte, b' ' | b'-'));
-    let field = field.trim_ascii_end();
-    let field = field.strip_suffix(b"{").map_or(field, <[u8]>::trim_ascii_end);
-    let names = [&b"data:"[..], b"stringData:", b"\"data\":", b"\"stringData\":"];
-    is_indent && names.contains(&field)
+    let behind = FIELDS.iter().find_map(|name| field.strip_prefix(*name)).map(<[u8]>::trim_ascii);
+    is_indent && behind.is_some_and(|behind| behind.is_empty() || behind.starts_with(b"{"))
 }
 
 /// The values of all lines that are indented deeper than `column`; gives where they end.
@@ -117,7 +123,8 @@ fn block(text: &[u8], mut at: usize, column: usize, found: &mut Vec<Range<usize>
     at.min(text.len())
 }
 
-/// The strings behind a colon in the braces that open behind `at`; gives where those close.
+/// The values behind a colon in the braces that open behind `at`, if any do; gives where those
+/// close, or up to where they were read.
 fn in_braces(text: &[u8], at: usize, found: &mut Vec<Range<usize>>) -> Option<usize> {
     let open = at + run_within(&text[at..], 80, |byte| !matches!(byte, b'{' | b'\n'));
     if text.get(open) != Some(&b'{') {
@@ -132,19 +139,27 @@ fn in_braces(text: &[u8], at: usize, found: &mut Vec<Range<usize>>) -> Option<us
             b'}' => depth -= 1,
             b':' => is_value = true,
             b',' => is_value = false,
-            b'"' => {
+            quote @ (b'"' | b'\'') => {
                 let start = from + 1;
-                let length = run(&text[start..limit], |byte| byte != b'"' && byte != b'\n');
+                let length = run(&text[start..limit], |byte| byte != quote && byte != b'\n');
                 if is_value && length >= VALUE_BYTES_MIN {
                     found.push(start..start + length);
                 }
                 from = start + length;
             }
+            byte if is_value && !byte.is_ascii_whitespace() => {
+                let length = run(&text[from..limit], |byte| !matches!(byte, b',' | b'}' | b'\n'));
+                let length = text[from..from + length].trim_ascii_end().len();
+                if length >= VALUE_BYTES_MIN {
+                    found.push(from..from + length);
+                }
+                from += length - 1;
+            }
             _ => {}
         }
         from += 1;
     }
-    None
+    Some(limit)
 }
 
 /// Where in whole lines a manifest begins whose data, or whose kind, may be in the next one.
@@ -164,7 +179,14 @@ pub(super) fn open_manifest(lines: &[u8]) -> Option<usize> {
             return Some(line_of(begin));
         }
     }
-    let names = [&b"data:\n"[..], b"stringData:\n", b"\"data\": {\n", b"\"stringData\": {\n"];
+    let names = [
+        &b"data:\n"[..],
+        b"stringData:\n",
+        b"data: {",
+        b"stringData: {",
+        b"\"data\": {\n",
+        b"\"stringData\": {\n",
+    ];
     let is_field = |at: &usize| at.checked_sub(1).is_none_or(|before| matches!(tail[before], b' ' | b'\n'));
     let last = names.iter().filter_map(|name| memchr::memmem::rfind(tail, name).filter(is_field)).max()?;
     let start = line_of(last);

@@ -18,6 +18,7 @@ mod private_key;
 mod sentence;
 mod sql;
 mod tokens;
+mod unnamed;
 mod url;
 mod value;
 
@@ -51,7 +52,7 @@ fn run_back(text: &[u8], most: usize, accept: impl Fn(u8) -> bool) -> usize {
     text.iter().rev().take(most).take_while(|byte| accept(**byte)).count()
 }
 
-/// Adds the positions of all secrets, in order.
+/// Adds the positions of all secrets.
 pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
     let mut state = State::default();
     let mut from = 0;
@@ -74,6 +75,7 @@ pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
         };
         found.append(&mut state.elsewhere);
     }
+    unnamed::find(text, found);
 }
 
 /// Whether a secret behind this would be masked.
@@ -137,6 +139,7 @@ fn token(text: &[u8], token: &Token, at: usize) -> Option<Range<usize>> {
     let body = &rest[..length];
     let starts_word = at == 0 || !text[at - 1].is_ascii_alphanumeric();
     let convinces = match token.place {
+        Place::OnlyStart => starts_word && (value::is_random(body) || value::is_very_random(body)),
         Place::WordStart if !starts_word => value::is_random(body),
         _ => value::is_mixed(body),
     };

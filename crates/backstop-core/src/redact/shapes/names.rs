@@ -116,6 +116,7 @@ const SECRET_KEYS: &[&str] = &[
     "personal",
     "my",
     "acme",
+    "preshared",
 ];
 
 /// What a name ends in that is about a secret and is none.
@@ -189,6 +190,8 @@ const HARMLESS_ENDS: &[&str] = &[
     "reset",
     "scope",
     "scopes",
+    "algorithm",
+    "alg",
 ];
 
 /// The secret that the word at `word` in a name announces.
@@ -311,6 +314,10 @@ fn is_bare(head: &[u8]) -> bool {
 fn unwrapped(text: &[u8], at: usize) -> usize {
     let rest = &text[at..];
     let is_quote = |byte: Option<&u8>| matches!(byte, Some(b'"' | b'\''));
+    // Three quotes of Python and of TOML.
+    if rest.starts_with(b"\"\"\"") || rest.starts_with(b"'''") {
+        return at + 2;
+    }
     if rest.starts_with(b"Some(") && is_quote(rest.get(5)) {
         return at + 5;
     }
@@ -339,6 +346,8 @@ fn is_secret_name(
     name_end: usize,
 ) -> bool {
     let head = &text[name_start..start];
+    // `-Dsigning.key=x` sets a property of a program in Java.
+    let head = head.strip_prefix(b"-D").unwrap_or(head);
     let is_joined = head.last().is_some_and(|byte| matches!(byte, b'_' | b'-' | b'.'));
     // The word before this one in the name.
     let words =
@@ -422,7 +431,7 @@ fn is_parameter(text: &[u8], at: usize) -> bool {
 fn separator(text: &[u8], name_start: usize, name_end: usize, is_flag: bool) -> Option<(Separator, usize)> {
     let rest = &text[name_end..];
     let is_space = |byte: u8| matches!(byte, b' ' | b'\t');
-    if rest.first() == Some(&b'>') && name_start > 0 && text[name_start - 1] == b'<' {
+    if rest.first() == Some(&b'>') && is_element(text, name_start, name_end + 1) {
         return Some((Separator::Element, name_end + 1));
     }
     if is_flag && rest.first() == Some(&b' ') {
@@ -434,12 +443,29 @@ fn separator(text: &[u8], name_start: usize, name_end: usize, is_flag: bool) -> 
     let skip = |from: usize| name_end + from + run_within(&rest[from..], 24, is_space);
     match &rest[at..] {
         [b'=', b'=' | b'~', ..] | [b':', b':', ..] | [b':', b'/', b'/', ..] => None,
+        [b'=', b'>', b'\n', ..] => {
+            // `["password"]=>` and the value below it, as PHP prints it.
+            let blanks = run_within(&rest[at + 3..], 24, is_space);
+            Some((Separator::Equals, name_end + at + 3 + blanks))
+        }
         [b'=', b'>', ..] | [b':', b'=', ..] => Some((Separator::Equals, skip(at + 2))),
         [b'=', ..] => Some((Separator::Equals, skip(at + 1))),
         [b':', ..] => Some((Separator::Colon, skip(at + 1))),
         after if is_quoted && after.starts_with(b"value=") => Some((Separator::Equals, name_end + at + 6)),
         _ => None,
     }
+}
+
+/// Whether a name in angle brackets is an element whose value, which begins at `at`, is followed by
+/// its end: `<password>…</password>`, `<ns:password>…`; not `--password <PASSWORD>  what it is`.
+fn is_element(text: &[u8], name_start: usize, at: usize) -> bool {
+    let before = &text[..name_start];
+    let before = match before.strip_suffix(b":") {
+        Some(before) => &before[..before.len() - run_back(before, NAME_BYTES_MAX, is_name_byte)],
+        None => before,
+    };
+    let length = run_within(&text[at..], VALUE_BYTES_MAX, |byte| byte != b'<' && byte != b'\n');
+    before.ends_with(b"<") && (length == VALUE_BYTES_MAX || text.get(at + length) == Some(&b'<'))
 }
 
 /// `machine HOST login NAME password SECRET`, or the last part on a line of its own.
@@ -558,6 +584,7 @@ impl Value {
                 (is_typed && value.len() >= 8)
                     || (is_secret && value.len() >= 3)
                     || is_dense(value)
+                    || is_dense(value.split(|byte| *byte == b',').next().unwrap_or_default())
                     || (value.len() >= 16 && is_mixed(value))
             }
             (false, Separator::Colon) => {

@@ -97,6 +97,7 @@ pub(in super::super) fn open_value(lines: &[u8]) -> Option<usize> {
         // A block goes on over many lines, a line over one.
         let may_open = match shown.last() {
             Some(b':') => n == 0,
+            Some(b'>') if n == 0 && shown.ends_with(b"=>") => true,
             Some(b'|' | b'>' | b'-' | b'+' | b'1'..=b'9') => {
                 run_back(shown, 3, |byte| matches!(byte, b'-' | b'+' | b'1'..=b'9')) < 3
                     && shown.iter().rev().take(3).any(|byte| matches!(byte, b'|' | b'>'))

@@ -39,6 +39,8 @@ pub(super) enum Place {
     /// At the start of a word; elsewhere only before what is random beyond doubt (`task-1` has
     /// `sk-` in it).
     WordStart,
+    /// At the start of a word, before what is random: nothing else tells it from other words.
+    OnlyStart,
 }
 
 /// A token: its prefix, how many characters follow at least, of which kind, and where it may stand.
@@ -57,6 +59,11 @@ const fn token(prefix: &'static str, rest_min: usize, body: Body) -> Token {
 /// A short prefix, which other words end in.
 const fn short(prefix: &'static str, rest_min: usize, body: Body) -> Token {
     Token { prefix, rest_min, body, place: Place::WordStart }
+}
+
+/// A prefix that says little: what follows has to be random.
+const fn random(prefix: &'static str, rest_min: usize, body: Body) -> Token {
+    Token { prefix, rest_min, body, place: Place::OnlyStart }
 }
 
 use Body::{Alnum, Hex, Key, Lower, Upper, Word};
@@ -90,6 +97,12 @@ pub(super) const TOKENS: &[Token] = &[
     token("apify_api_", 16, Alnum),
     short("rpa_", 20, Alnum),
     short("sk_", 32, Alnum),
+    random("pa-", 40, Alnum),
+    random("ak-", 22, Alnum),
+    random("as-", 22, Alnum),
+    short("key_", 64, Hex),
+    token("sgamp_user_", 20, Word),
+    token("hf_oauth_", 20, Alnum),
     // Code hosts.
     token("ghp_", 20, Alnum),
     token("gho_", 20, Alnum),
@@ -114,6 +127,9 @@ pub(super) const TOKENS: &[Token] = &[
     token("ATATT3", 24, Key),
     token("ATCTT3", 24, Key),
     token("ATTA", 60, Hex),
+    short("gta_", 40, Hex),
+    short("gto_", 40, Hex),
+    short("v1.", 40, Hex),
     // Clouds.
     token("AKIA", 16, Upper),
     token("ASIA", 16, Upper),
@@ -165,10 +181,20 @@ pub(super) const TOKENS: &[Token] = &[
     token("dt0c01.", 20, Key),
     token("dt0s01.", 20, Key),
     token("t1.9eu", 30, Key),
+    token("vercel_blob_rw_", 20, Word),
+    token("0x4AAAAAAA", 20, Word),
+    token("CCDB1_", 40, Word),
+    random("cflt", 40, Alnum),
+    token("npg_", 12, Alnum),
+    token("depot_project_", 40, Hex),
+    token("scalr-", 30, Word),
     // Secrets, infrastructure, deployment.
     token("hvs.", 20, Word),
     token("hvb.", 20, Word),
     token("hvr.", 20, Word),
+    random("s.", 24, Alnum),
+    token("b.AAAA", 60, Word),
+    random("at_", 60, Word),
     token("dp.pt.", 20, Alnum),
     token("dp.st.", 20, Key),
     token("dp.ct.", 20, Alnum),
@@ -212,6 +238,16 @@ pub(super) const TOKENS: &[Token] = &[
     token("zpka_", 20, Word),
     token("rdme_", 30, Lower),
     token("waka_", 30, Word),
+    token("tdst_", 40, Hex),
+    short("ws-", 64, Hex),
+    token("endr+", 16, Alnum),
+    random("NF-", 32, Alnum),
+    token("snyk_uat.", 20, Key),
+    short("hawk.", 20, Alnum),
+    token("retool_01", 20, Lower),
+    token("secret-live-", 20, Word),
+    token("secret-test-", 20, Word),
+    short("secret-", 40, Alnum),
     token("ol_api_", 30, Alnum),
     token("cal_live_", 16, Hex),
     token("polar_oat_", 16, Alnum),
@@ -225,6 +261,14 @@ pub(super) const TOKENS: &[Token] = &[
     // Observation.
     token("glsa_", 20, Word),
     token("glc_", 20, Key),
+    token("hcaik_", 50, Lower),
+    token("hcxik_", 50, Lower),
+    token("hcalk_", 50, Lower),
+    token("xaat-", 36, Word),
+    token("xapt-", 36, Word),
+    token("essu_", 40, Key),
+    token("rootly_", 40, Hex),
+    short("pk_", 34, Hex),
     token("sntrys_", 20, Key),
     token("sntryu_", 20, Hex),
     token("sntrya_", 20, Hex),
@@ -249,6 +293,8 @@ pub(super) const TOKENS: &[Token] = &[
     token("xoxo-", 10, Word),
     token("xapp-", 10, Word),
     token("xwfp-", 10, Word),
+    random("mfa.", 60, Word),
+    short("oauth:", 30, Lower),
     token("SG.", 30, Key),
     short("key-", 32, Hex),
     token("xkeysib-", 30, Word),
@@ -274,9 +320,13 @@ pub(super) const TOKENS: &[Token] = &[
     token("sq0atp-", 20, Word),
     token("sq0csp-", 20, Word),
     token("sq0idp-", 20, Word),
-    short("EAAA", 56, Word),
-    short("EAAC", 80, Alnum),
-    short("EAAM", 80, Alnum),
+    random("EAAA", 56, Word),
+    random("EAAC", 80, Alnum),
+    random("EAAM", 80, Alnum),
+    token("IGQV", 60, Alnum),
+    token("WPL_AP1.", 16, Key),
+    token("FLWSECK_TEST-", 12, Hex),
+    short("live_", 35, Hex),
     token("rzp_live_", 12, Alnum),
     token("FLWSECK", 20, Word),
     token("duffel_live_", 20, Word),
@@ -285,7 +335,6 @@ pub(super) const TOKENS: &[Token] = &[
     token("shippo_test_", 20, Hex),
     token("access-sandbox-", 30, Word),
     token("access-production-", 30, Word),
-    token("access_token$production$", 20, Key),
     token("EZAK", 50, Alnum),
     token("EZTK", 50, Alnum),
     // Work and documents.
@@ -332,6 +381,8 @@ pub(super) const TOKENS: &[Token] = &[
     token("eyJqa3UiOi", 20, Key),
     token("eyJ4NXQiOi", 20, Key),
     token("eyJrIjoi", 30, Key),
+    token("eyJ2ZXIiOi", 40, Key),
+    token("eyJzdiI6I", 60, Key),
 ];
 
 /// The secret that stands beside the id of a key, as Amazon gives them out: `AKIA… SECRET`.

@@ -24,6 +24,18 @@ pub(super) fn is_random(text: &[u8]) -> bool {
         && changes * 4 >= text.len()
 }
 
+/// Letters of both cases and digits that change so often that they are no words at all.
+pub(super) fn is_very_random(text: &[u8]) -> bool {
+    const CHANGES_PERCENT_MIN: usize = 42;
+    let text = &text[..text.len().min(64)];
+    let count = |accept: fn(&u8) -> bool| text.iter().filter(|byte| accept(byte)).count();
+    let changes = text.windows(2).filter(|pair| class(pair[0]) != class(pair[1])).count();
+    count(u8::is_ascii_digit) >= 1
+        && count(u8::is_ascii_uppercase) >= 2
+        && count(u8::is_ascii_lowercase) >= 2
+        && changes * 100 >= text.len() * CHANGES_PERCENT_MIN
+}
+
 /// Random enough to be a key: [`is_random`], or a long row of hexadecimal digits.
 pub(super) fn is_key_like(text: &[u8]) -> bool {
     const BYTES_MIN: usize = 12;
