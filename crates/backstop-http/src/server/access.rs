@@ -55,7 +55,9 @@ impl AccessHere {
             if let Some(origin) = text("origin")
                 && !origin.split_once("://").is_some_and(|(_, host)| is_local(host))
             {
-                return refused("requests from web pages of other hosts are refused: ask from a program on this machine");
+                return refused(
+                    "requests from web pages of other hosts are refused: ask from a program on this machine",
+                );
             }
         } else if text("origin").is_some() {
             return refused("requests from web pages are refused");
@@ -71,7 +73,10 @@ impl AccessHere {
             return None;
         }
         let headers = self.access.token_headers.join("` or `");
-        Some(Answer::text(401, &format!("a token is needed, in the header `{headers}`")).header("www-authenticate", "Bearer"))
+        Some(
+            Answer::text(401, &format!("a token is needed, in the header `{headers}`"))
+                .header("www-authenticate", "Bearer"),
+        )
     }
 }
 

@@ -223,7 +223,10 @@ impl State {
             return Answer::json(200, br#"{"ok":true}"#.to_vec());
         }
         if request.method().as_str() == "CONNECT" {
-            return Answer::text(405, "this is no proxy for connections, but the base URL of clients: `backstop proxy --env` prints the variables");
+            return Answer::text(
+                405,
+                "this is no proxy for connections, but the base URL of clients: `backstop proxy --env` prints the variables",
+            );
         }
         if route::has_dot_segments(request.target()) {
             return Answer::text(400, "a path with `.` or `..` cannot be passed on as it is");

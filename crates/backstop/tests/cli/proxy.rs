@@ -2,7 +2,9 @@
 
 use crate::docs::fits;
 use crate::harness::{Project, schema, until};
-use crate::proxy_provider::{Provider, ProxyProcess, Reply, STREAM_HEAD, cut_stream, json, stream, whole};
+use crate::proxy_provider::{
+    Answered, Provider, ProxyProcess, Reply, STREAM_HEAD, cut_stream, json, stream, whole,
+};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::Arc;
@@ -787,7 +789,13 @@ fn a_client_that_reads_nothing_holds_up_the_provider() {
     let before = proxy.peak();
     let mut stream = proxy.connect();
     let body = api.request(true);
-    write!(stream, "POST {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", api.path, body.len()).unwrap();
+    write!(
+        stream,
+        "POST {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        api.path,
+        body.len()
+    )
+    .unwrap();
     let mut seen = 0;
     until("nothing moves any more", || {
         // Long enough for the next piece, wherever there is room for one.
