@@ -133,7 +133,7 @@ fn without_marks(text: &str) -> String {
         text = text.replace(&format!("\"{word}\""), "\"\"");
         text = text.replace(&format!(": {word}"), ": ");
     }
-    for line in ["Done", "done", "Ready For Dev", "In Progress"] {
+    for line in ["Done", "done", "Ready For Dev", "Ready for Review", "In Progress"] {
         text = text.replace(&format!("\n{line}\n"), "\n\n");
     }
     let signs = ['✅', '⬜', '⏭', '\u{fe0f}', '🔄', '❌', '⏸', '⏳', '🚧'];

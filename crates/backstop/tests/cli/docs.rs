@@ -458,10 +458,11 @@ fn the_walks_of_the_architecture_page_name_what_exists() {
     let (walks, _) = walks.split_once("## Invariants").unwrap();
     let defines = |text: &str, name: &str| {
         ["fn", "struct", "for"].iter().any(|word| {
-            let head = format!(" {word} {name}");
-            let ends_here =
-                |at: usize| !text[at + head.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
-            text.match_indices(&head).any(|(at, _)| ends_here(at))
+            let head = format!("{word} {name}");
+            let is_part = |c: char| c.is_alphanumeric() || c == '_';
+            let stands =
+                |at: usize| !text[..at].ends_with(is_part) && !text[at + head.len()..].starts_with(is_part);
+            text.match_indices(&head).any(|(at, _)| stands(at))
         })
     };
     let mut count = 0;

@@ -88,7 +88,11 @@ pub(super) fn read(document: &Markdown<'_>) -> Draft {
         let limit = head.map_or(document.source.count(), |head| head.own_end);
         let mut entry = document.entry_of_item(at, limit, head);
         if let Some(label) = label::heading(&entry.name) {
-            (entry.id, entry.name) = (label.id, label.name);
+            entry.id = label.id;
+            // `Part 2` alone is a name, too.
+            if !label.name.is_empty() {
+                entry.name = label.name;
+            }
         } else if let Some(number) = item.number {
             entry.id = number.to_owned();
         }

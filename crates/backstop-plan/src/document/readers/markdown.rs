@@ -457,7 +457,12 @@ fn add_unmarked_headings<'t>(source: &Source<'t>, blocks: &mut Blocks<'t>) {
     let is_bold = |text: &str| {
         let inner =
             ["**", "__"].iter().find_map(|mark| Some((text.strip_prefix(mark)?.split_once(mark)?, *mark)));
-        inner.is_some_and(|((_, rest), _)| !rest.contains(char::is_alphanumeric)) && is_labelled(text)
+        // `**Step 2: API** (depends on step 1) ✅`: what follows is a remark, a mark, or both.
+        let is_mark = |rest: &str| !rest.contains(char::is_alphanumeric);
+        let is_remark = |rest: &str| {
+            rest.starts_with('(') && rest.rsplit_once(')').is_some_and(|(_, after)| is_mark(after))
+        };
+        inner.is_some_and(|((_, rest), _)| is_mark(rest) || is_remark(rest.trim())) && is_labelled(text)
     };
     let is_plain = |text: &str| {
         let label = label::heading(text).filter(|label| !label.word.is_empty() && !label.name.is_empty());
