@@ -33,8 +33,8 @@ pub fn show(config: &Config, origin: bool) -> String {
     table(header, &rows)
 }
 
-/// A value as it is shown: without the secrets in addresses, in headers and variables of servers, and
-/// in the words of commands.
+/// A value as it is shown: without the secrets in addresses, in headers and variables of servers,
+/// and in the words of commands.
 pub(crate) fn shown(key: &str, written: &Written) -> Written {
     let mut written = llm::shown(key, &mcp::shown(key, &sinks::shown(key, written)));
     let redactor = Redactor::default();

@@ -128,7 +128,8 @@ pub(crate) fn begin(launch: Launch, entry: Option<OwnedFd>, dies_with_us: bool) 
         }
         [kind, error, _] => {
             if reaper::wait_for(child) != Some(0) {
-                // Somebody has killed it: the process that was to be the command may still be there.
+                // Somebody has killed it: the process that was to be the command may still be
+                // there.
                 std::mem::forget(task);
             }
             let is_told = kind == NOT_STARTED;

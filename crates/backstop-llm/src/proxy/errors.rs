@@ -92,12 +92,17 @@ pub(super) fn error_event(api: Api, reason: Reason, message: &str) -> Vec<u8> {
 /// The same for an error that the provider sent itself.
 pub(super) fn passed_event(api: Api, body: &[u8], reason: Reason, message: &str) -> Vec<u8> {
     let theirs: Option<Value> = serde_json::from_slice(body).ok();
+    // As it was sent, where it is one line: the data of an event ends with it.
+    let sent = |error: &Value| match std::str::from_utf8(body).map(str::trim) {
+        Ok(line) if !line.contains(['\n', '\r']) => line.to_owned(),
+        _ => error.to_string(),
+    };
     match (api, theirs) {
         (Api::Anthropic, Some(error)) if error.get("error").is_some() => {
-            format!("event: error\ndata: {error}\n\n").into_bytes()
+            format!("event: error\ndata: {}\n\n", sent(&error)).into_bytes()
         }
         (Api::Chat | Api::Gemini, Some(error)) if error.get("error").is_some() => {
-            format!("data: {error}\n\n").into_bytes()
+            format!("data: {}\n\n", sent(&error)).into_bytes()
         }
         (Api::Responses, Some(error)) => {
             let told = error.pointer("/error/message").and_then(Value::as_str).unwrap_or(message);
@@ -164,6 +169,7 @@ mod tests {
     fn a_message_says_what_happened_and_what_to_type_next() {
         let run = RunId::from_random(7, 4);
         let mut fault = Fault::new(Reason::NetworkPermanent);
+        fault.suggested_action = SafeText::new("");
         assert_eq!(
             message(&fault, run),
             format!("backstop: network_permanent (`backstop explain {run}` says more)")

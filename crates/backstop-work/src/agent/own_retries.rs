@@ -28,8 +28,8 @@ const RETRYING: &[&str] = &["Retrying in ", "Retrying after ", "Retrying with ba
 /// How OpenCode's log says that a request of its model failed, and where it says of what.
 const OPENCODE_FAILED: &str = "message=\"stream error\"";
 const OPENCODE_ERROR: &str = "error.error=\"";
-/// How the OpenAI client that Qwen Code uses says in its log that a request failed, before and after
-/// what it was.
+/// How the OpenAI client that Qwen Code uses says in its log that a request failed, before and
+/// after what it was.
 const CLIENT_LOG: &str = "[log_";
 const CLIENT_FAILED: &[&str] = &[" failed with status ", "] connection failed", "] connection timed out"];
 /// What stands in such a line where the request was for a title, and not for the work.

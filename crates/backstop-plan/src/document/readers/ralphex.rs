@@ -1,4 +1,5 @@
-//! A plan of ralphex: `### Task N: …` or `### Iteration N: …` with checkboxes, and a "Validation Commands" section.
+//! A plan of ralphex: `### Task N: …` or `### Iteration N: …` with checkboxes, and a "Validation
+//! Commands" section.
 
 use super::super::draft::Draft;
 use super::grouped::{draft, labelled};
