@@ -10,7 +10,7 @@ use backstop_core::json::{Member, Node, Value, parse};
 /// Whether a text can only be JSON: it begins with a brace, or with a list of them.
 pub(super) fn is_json(text: &[u8]) -> bool {
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text).trim_ascii_start();
-    let list = text.strip_prefix(b"[").map(|rest| rest.trim_ascii_start());
+    let list = text.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
     text.starts_with(b"{") || list.is_some_and(|rest| rest.starts_with(b"{"))
 }
 

@@ -280,13 +280,13 @@ impl<'t> Markdown<'t> {
             label.map(|label| label.name.as_str()).filter(|name| !name.is_empty()).unwrap_or(&head.text);
         let (own, line) = (self.own_lines(head), self.source.line(head.line));
         let mut hints = self.named_behind(line, WAITS);
-        for line in own.iter().flat_map(|lines| lines.clone()) {
+        for line in own.iter().flat_map(Clone::clone) {
             // A sentence of the section: `Requires Steps 2 and 3.`
             let text = self.source.line(line);
             let begins =
-                |word: &&str| words::begins_with(text.trim_start_matches(['-', '*', '_', ' ', '>']), word);
+                |word: &str| words::begins_with(text.trim_start_matches(['-', '*', '_', ' ', '>']), word);
             if matches!(self.blocks.kinds[line], Kind::Text | Kind::Item | Kind::Quote)
-                && WAITS.iter().any(|word| begins(&word))
+                && WAITS.iter().any(|word| begins(word))
             {
                 hints.extend(self.named_behind(text, WAITS).into_iter().take(1));
             }
