@@ -180,12 +180,24 @@ impl Call<'_> {
         self.read_only()
     }
 
+    /// The lasting answer that is known.
+    pub(crate) fn known(&self) -> Option<GitOutput> {
+        self.settings.lasting.get(&self.args)
+    }
+
+    /// Keeps what git would answer, where that is known without asking.
+    pub(crate) fn knows(&self, code: i32, stdout: &str) {
+        let (command, folder) = (self.name(), self.folder.to_owned());
+        let answer = GitOutput { code, stdout: stdout.into(), stderr: Vec::new(), command, folder };
+        self.settings.lasting.keep(&self.args, &answer);
+    }
+
     /// Runs it. Whatever the exit code is, it is an answer.
     pub(crate) fn answer(&self) -> Result<GitOutput, GitError> {
         if !self.lasting {
             return self.new_answer();
         }
-        if let Some(known) = self.settings.lasting.get(&self.args) {
+        if let Some(known) = self.known() {
             return Ok(known);
         }
         let answer = self.new_answer()?;

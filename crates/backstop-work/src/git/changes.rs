@@ -106,8 +106,18 @@ impl Repo {
     }
 
     pub(crate) fn steps(&self, from: &Sha, to: &Sha) -> Result<Vec<Step>, GitError> {
+        let mut call = self.which_steps(from, to);
+        if call.known().is_none() {
+            // Of commits whose trees are known, it is the question about those.
+            let [from, to] = [from, to].map(|sha| self.known_tree(sha).unwrap_or_else(|| sha.clone()));
+            call = self.which_steps(&from, &to);
+        }
+        self.raw_steps(call)
+    }
+
+    fn which_steps(&self, from: &Sha, to: &Sha) -> Call<'_> {
         let call = self.call().args(["diff-tree", "-r", "-z", "--raw", "--no-renames"]).arg(from).arg(to);
-        self.raw_steps(call.arg("--").lasting())
+        call.arg("--").lasting()
     }
 
     /// Runs a git that prints changes in their raw form, and reads it.

@@ -40,7 +40,12 @@ impl Repo {
         if trouble::nobody(&answer) {
             return anybody(call()).done()?.sha();
         }
-        if answer.code == 0 { answer.sha() } else { Err(answer.failed()) }
+        if answer.code != 0 {
+            return Err(answer.failed());
+        }
+        let sha = answer.sha()?;
+        self.remember(&sha, tree, parents);
+        Ok(sha)
     }
 
     /// Commits a tree on top of a parent, in a slot whose files are that tree already or all saved.
@@ -126,8 +131,10 @@ impl Repo {
             return Ok(None);
         }
         let sha = answer.sha()?;
+        self.remember(&sha, tree, &[parent]);
         slot.call().args(["update-ref", "--no-deref", "HEAD"]).arg(&sha).arg(parent).done()?;
         slot.set_mark(&sha)?;
+        slot.has_kept(tree, &sha);
         slot.place_submodules(&sha)?;
         Ok(Some(Committed { changed_by_hook: false, tree: tree.clone(), sha }))
     }
@@ -155,24 +162,33 @@ impl Slot {
         self.unlock()?;
         self.detach()?;
         self.take_kept_index(tree)?;
-        self.call().args(["update-ref", "--no-deref", "HEAD"]).arg(parent).done()?;
+        if self.head()?.as_ref() != Some(parent) {
+            self.call().args(["update-ref", "--no-deref", "HEAD"]).arg(parent).done()?;
+        }
         self.set_mark(parent)?;
-        self.restore_excluded_files()
+        self.restore_excluded_files()?;
+        self.has_own(tree);
+        Ok(())
     }
 
     /// Whether a commit made here runs no hook and is not signed.
     fn commits_plainly(&self) -> Result<bool, GitError> {
-        let call = self.call().args(["config", "-z", "--get-regexp", r"^(hook\..*|commit\.gpgsign)$"]);
+        let names = r"^(hook\..*|commit\.gpgsign|core\.hookspath)$";
+        let call = self.call().args(["config", "-z", "--get-regexp", names]);
         let found = call.with_hooks().read_only().answer()?;
+        let is_folder = |part: &&[u8]| part.to_ascii_lowercase().starts_with(b"core.hookspath");
         let is_off = |part: &[u8]| {
             let text = String::from_utf8_lossy(part).to_lowercase();
             let value = text.strip_prefix("commit.gpgsign\n");
             value.is_some_and(|value| ["false", "no", "off", "0", ""].contains(&value))
         };
-        if !found.parts().all(is_off) {
+        if !found.parts().filter(|part| !is_folder(part)).all(is_off) {
             return Ok(false);
         }
-        let hooks = hooks_folder(self.call(), &self.path)?;
+        let hooks = match found.parts().find(is_folder) {
+            Some(_) => hooks_folder(self.call(), &self.path)?,
+            None => self.repo.common_dir().join("hooks"),
+        };
         Ok(!COMMIT_HOOKS.iter().any(|hook| hooks.join(hook).exists()))
     }
 
@@ -186,8 +202,12 @@ impl Slot {
         if self.exclude.is_empty() {
             return Ok(());
         }
-        let names = self.call().args(["ls-files", "-z", "--"]).args(&self.exclude).literal().done()?;
-        let names: Vec<PathBuf> = names.parts().map(path_of).collect();
+        let call = self.call().args(["diff-files", "--name-only", "-z", "--ignore-submodules=all", "--"]);
+        let changed = call.args(&self.exclude).literal().read_only().done()?;
+        let names: Vec<PathBuf> = changed.parts().map(path_of).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
         let call = self.call().args(["checkout-index", "-f", "-q", "-u", "-z", "--stdin"]);
         call.stdin(nul_list(&names)).done().map(|_| ())
     }

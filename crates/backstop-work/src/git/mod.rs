@@ -27,6 +27,7 @@ mod interrupt;
 mod land;
 mod lasting;
 mod look;
+mod loose;
 mod merge;
 mod provide;
 mod refs;

@@ -73,7 +73,7 @@ impl Slot {
         }
         if !self.exclude.contains(&path) {
             self.exclude.push(path.clone());
-            self.set_excluded_at(None);
+            self.indexes().excluded_at = None;
         }
         self.provided.push((target.clone(), source.clone()));
         if target.symlink_metadata().is_ok() {

@@ -2,7 +2,7 @@
 //!
 //! It must not move a ref that is no longer where its caller saw it.
 
-use super::{GitError, Repo, Sha};
+use super::{GitError, Repo, Sha, loose};
 use backstop_core::{Name, RunId, SafeText};
 
 /// Where all refs of ours are.
@@ -51,7 +51,11 @@ fn checked(name: &str) -> Result<&str, GitError> {
 impl Repo {
     /// Where a ref is. None where there is none.
     pub fn read_ref(&self, name: &str) -> Result<Option<Sha>, GitError> {
-        let found = self.list(checked(name)?)?;
+        let name = checked(name)?;
+        if let Some(sha) = loose::shared(self.common_dir(), name) {
+            return Ok(Some(sha));
+        }
+        let found = self.list(name)?;
         Ok(found.into_iter().find(|(found, _)| found == name).map(|(_, sha)| sha))
     }
 

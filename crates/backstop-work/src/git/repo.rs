@@ -4,6 +4,7 @@
 
 use super::answer::path_of;
 use super::call::{Call, Settings};
+use super::loose::{self, has_ref_tables};
 use super::{GitError, Interrupt, Sha, filters, version};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -149,7 +150,7 @@ impl Repo {
 
     /// What is checked out.
     pub fn head(&self) -> Result<Head, GitError> {
-        head(&self.settings, &self.root, &self.git_dir)
+        head(self, &self.root, &self.git_dir)
     }
 
     /// Whether one commit is another's ancestor, or the same.
@@ -157,8 +158,7 @@ impl Repo {
         if descendant == ancestor {
             return Ok(true);
         }
-        let call = self.call().args(["merge-base", "--is-ancestor"]).arg(ancestor).arg(descendant);
-        let answer = call.lasting().answer()?;
+        let answer = self.is_ancestor(ancestor, descendant).answer()?;
         match answer.code {
             0 => Ok(true),
             1 => Ok(false),
@@ -168,8 +168,30 @@ impl Repo {
 
     /// The tree of a commit.
     pub fn tree_of(&self, commit: &Sha) -> Result<Sha, GitError> {
-        let call = self.call().args(["rev-parse", "--verify", "-q"]).arg(format!("{commit}^{{tree}}"));
-        call.lasting().done()?.sha()
+        self.which_tree(commit).done()?.sha()
+    }
+
+    /// Remembers what is known of a commit that was just made, so that git need not be asked: its
+    /// tree, and that its parents come before it.
+    pub(crate) fn remember(&self, commit: &Sha, tree: &Sha, parents: &[&Sha]) {
+        self.which_tree(commit).knows(0, &format!("{tree}\n"));
+        for parent in parents {
+            self.is_ancestor(parent, commit).knows(0, "");
+            self.is_ancestor(commit, parent).knows(1, "");
+        }
+    }
+
+    /// The tree of a commit, where git need not be asked.
+    pub(crate) fn known_tree(&self, commit: &Sha) -> Option<Sha> {
+        self.which_tree(commit).known()?.sha().ok()
+    }
+
+    fn which_tree(&self, commit: &Sha) -> Call<'_> {
+        self.call().args(["rev-parse", "--verify", "-q"]).arg(format!("{commit}^{{tree}}")).lasting()
+    }
+
+    fn is_ancestor(&self, ancestor: &Sha, descendant: &Sha) -> Call<'_> {
+        self.call().args(["merge-base", "--is-ancestor"]).arg(ancestor).arg(descendant).lasting()
     }
 
     /// A git in the user's working tree.
@@ -178,40 +200,30 @@ impl Repo {
     }
 }
 
-/// The commit that is checked out in a folder.
-pub(crate) fn head_sha(settings: &Settings, folder: &Path) -> Result<Option<Sha>, GitError> {
-    let answer = settings.call(folder).args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).read_only();
-    let answer = answer.answer()?;
+/// The commit that is checked out in a working tree of a repository.
+pub(crate) fn head_sha(repo: &Repo, folder: &Path, git_dir: &Path) -> Result<Option<Sha>, GitError> {
+    if let Some(sha) = loose::head(git_dir, &repo.common_dir) {
+        return Ok(Some(sha));
+    }
+    let call = repo.settings.call(folder).args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]);
+    let answer = call.read_only().answer()?;
     if answer.code == 0 { answer.sha().map(Some) } else { Ok(None) }
 }
 
-/// What is checked out in a folder.
-pub(crate) fn head(settings: &Settings, folder: &Path, git_dir: &Path) -> Result<Head, GitError> {
-    let branch = branch(settings, folder, git_dir)?;
-    Ok(Head { sha: head_sha(settings, folder)?, branch, underway: underway(settings, folder, git_dir)? })
-}
-
-/// Whether a working tree keeps its refs in tables. Elsewhere `HEAD` and its like are files, and
-/// reading one costs no process.
-fn has_ref_tables(git_dir: &Path) -> bool {
-    git_dir.join("reftable").exists()
+/// What is checked out in a working tree of a repository.
+pub(crate) fn head(repo: &Repo, folder: &Path, git_dir: &Path) -> Result<Head, GitError> {
+    let branch = branch(&repo.settings, folder, git_dir)?;
+    let sha = head_sha(repo, folder, git_dir)?;
+    Ok(Head { sha, branch, underway: underway(&repo.settings, folder, git_dir)? })
 }
 
 /// The branch that is checked out, whether it has a commit or not.
 pub(crate) fn branch(settings: &Settings, folder: &Path, git_dir: &Path) -> Result<Option<String>, GitError> {
-    let file = git_dir.join("HEAD");
-    if !has_ref_tables(git_dir)
-        && file.symlink_metadata().is_ok_and(|found| found.is_file())
-        && let Ok(text) = std::fs::read_to_string(file)
-    {
-        if let Some(name) = text.strip_prefix("ref:").map(str::trim)
-            && name.starts_with("refs/")
-        {
-            return Ok(Some(name.to_owned()));
-        }
-        if text.trim_end().parse::<Sha>().is_ok() {
-            return Ok(None);
-        }
+    if let Some(name) = loose::branch(git_dir) {
+        return Ok(Some(name));
+    }
+    if loose::commit(git_dir, "HEAD").is_some() {
+        return Ok(None);
     }
     let symbolic = settings.call(folder).args(["symbolic-ref", "-q", "HEAD"]).read_only().answer()?;
     match symbolic.code {

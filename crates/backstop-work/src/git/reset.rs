@@ -102,13 +102,16 @@ impl Slot {
 
     /// Leaves the branch that is checked out, without moving it, and whatever was begun on it.
     pub(crate) fn detach(&self) -> Result<(), GitError> {
-        let now = head(&self.repo.settings, &self.path, &self.git_dir)?;
+        let now = head(&self.repo, &self.path, &self.git_dir)?;
         let quit = now.underway.filter(|underway| *underway != Underway::Bisect);
         if let Some(underway) = quit {
             self.call().args([underway.command(), "--quit"]).done()?;
         }
+        let is_detached = now.branch.is_none() && now.sha.is_some();
         let sha = now.sha.map_or_else(|| self.at(), Ok)?;
-        self.call().args(["update-ref", "--no-deref", "HEAD"]).arg(&sha).done()?;
+        if !is_detached {
+            self.call().args(["update-ref", "--no-deref", "HEAD"]).arg(&sha).done()?;
+        }
         if now.underway == Some(Underway::Bisect) {
             self.call().args(["bisect", "reset"]).arg(&sha).done()?;
         }

@@ -114,6 +114,9 @@ impl Slot {
 
     /// Commits that are in no other branch or tag, and not in the base.
     fn own_commits(&self, base: &Sha, head: &Sha) -> Result<Vec<OwnCommit>, GitError> {
+        if base == head {
+            return Ok(Vec::new());
+        }
         let branch = repo::branch(&self.repo.settings, &self.path, &self.git_dir)?;
         let call = self.call().args(["rev-list", "--no-commit-header", "--format=%H %s", "--encoding=UTF-8"]);
         let mut call = call.arg(format!("--max-count={OWN_COMMITS_MAX}")).arg(head).arg("--not").arg(base);

@@ -7,12 +7,13 @@
 
 use super::call::{Call, Settings};
 use super::changes::status_paths;
+use super::working::Stamp;
 use super::{GitError, Repo, Sha, repo};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The mark of a slot that was made to the end.
 const MARK: &str = "backstop-slot";
@@ -31,9 +32,22 @@ pub struct Slot {
     pub(crate) provided: Vec<(PathBuf, PathBuf)>,
     /// The message of what is committed in submodules.
     pub(crate) submodule_message: String,
-    /// The commit from which excluded paths are in the index that is kept.
-    excluded_at: Mutex<Option<Sha>>,
+    /// What is known of the indexes.
+    indexes: Mutex<Indexes>,
     reused: bool,
+}
+
+/// What is known of the two indexes of a slot, so that git need not read them to say so.
+#[derive(Debug, Default)]
+pub(crate) struct Indexes {
+    /// The commit from which excluded paths are in the index that is kept.
+    pub(crate) excluded_at: Option<Sha>,
+    /// The tree in the index that is kept, and how its file was then.
+    pub(crate) kept: Option<(Stamp, Sha)>,
+    /// The same of the slot's own index.
+    pub(crate) own: Option<(Stamp, Sha)>,
+    /// How often changes were looked for.
+    pub(crate) looks: u32,
 }
 
 impl Slot {
@@ -59,7 +73,7 @@ impl Slot {
             let path = self.repo.below_root(path);
             if path.is_relative() && !path.as_os_str().is_empty() && !self.exclude.contains(&path) {
                 self.exclude.push(path);
-                self.set_excluded_at(None);
+                self.indexes().excluded_at = None;
             }
         }
     }
@@ -69,12 +83,8 @@ impl Slot {
         self.submodule_message = message;
     }
 
-    pub(crate) fn excluded_at(&self) -> Option<Sha> {
-        self.excluded_at.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn set_excluded_at(&self, commit: Option<Sha>) {
-        *self.excluded_at.lock().unwrap_or_else(PoisonError::into_inner) = commit;
+    pub(crate) fn indexes(&self) -> MutexGuard<'_, Indexes> {
+        self.indexes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The commit at which the slot was last put.
@@ -86,7 +96,7 @@ impl Slot {
     /// The commit that is checked out. None where whoever worked here left a branch without
     /// commits.
     pub fn head(&self) -> Result<Option<Sha>, GitError> {
-        repo::head_sha(&self.repo.settings, &self.path)
+        repo::head_sha(&self.repo, &self.path, &self.git_dir)
     }
 
     /// The tracked files that match these patterns (`**` over folders), with the hashes of their
@@ -235,7 +245,7 @@ impl Repo {
             exclude: Vec::new(),
             provided: Vec::new(),
             submodule_message: "Work in a submodule".to_owned(),
-            excluded_at: Mutex::default(),
+            indexes: Mutex::default(),
             reused,
         })
     }

@@ -10,6 +10,7 @@ use super::answer::path_of;
 use super::call::{ARGUMENT_BYTES_MAX, Call, nul_list};
 use super::changes::{Entry, Step};
 use super::slot::remove_if_there;
+use super::working::Stamp;
 use super::{GitError, Sha, Slot};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -17,6 +18,10 @@ use std::path::{Path, PathBuf};
 
 /// Our own index.
 const INDEX: &str = "backstop-index";
+/// One look in so many writes down which files were touched and not changed, and which folders have
+/// nothing new; the others read such files again. In a large repository writing takes as long as a
+/// third of a look.
+const LOOKS_PER_WRITE: u32 = 8;
 
 /// What is in a slot.
 #[derive(Debug)]
@@ -63,14 +68,36 @@ impl Slot {
     /// again.
     pub(crate) fn take_kept_index(&self, tree: &Sha) -> Result<(), GitError> {
         let kept = self.git_dir.join(INDEX);
-        let call = self.call().index(&kept).arg("write-tree").answer()?;
-        let is_right = call.code == 0 && call.sha().is_ok_and(|found| found == *tree);
-        if is_right && copy_as_old(&kept, &self.git_dir.join("index")).is_ok() {
+        if self.keeps(tree)? && copy_as_old(&kept, &self.git_dir.join("index")).is_ok() {
             return Ok(());
         }
         self.call().args(["read-tree", "--reset"]).arg(tree).done()?;
         // Says 1 where a file needs an update: line ends that git would turn.
         self.call().args(["update-index", "-q", "--refresh"]).answer().map(|_| ())
+    }
+
+    /// Whether the index that is kept has a tree.
+    fn keeps(&self, tree: &Sha) -> Result<bool, GitError> {
+        let kept = self.git_dir.join(INDEX);
+        if is_known(&self.indexes().kept, &kept, tree) {
+            return Ok(true);
+        }
+        let call = self.call().index(&kept).arg("write-tree").answer()?;
+        Ok(call.code == 0 && call.sha().is_ok_and(|found| found == *tree))
+    }
+
+    /// Notes that the slot's own index has a tree.
+    pub(crate) fn has_own(&self, tree: &Sha) {
+        self.indexes().own = Stamp::at(&self.git_dir.join("index")).map(|stamp| (stamp, tree.clone()));
+    }
+
+    /// Notes that a tree was committed: what is excluded is in the index that is kept as it is in
+    /// the commit, if that index has the tree.
+    pub(crate) fn has_kept(&self, tree: &Sha, commit: &Sha) {
+        let mut indexes = self.indexes();
+        if is_known(&indexes.kept, &self.git_dir.join(INDEX), tree) {
+            indexes.excluded_at = Some(commit.clone());
+        }
     }
 
     /// The names of everything but what is excluded.
@@ -101,7 +128,7 @@ impl<'a> Index<'a> {
             return Ok(index);
         }
         remove_if_there(&index.file)?;
-        slot.set_excluded_at(None);
+        slot.indexes().excluded_at = None;
         if copy_as_old(&slot.git_dir.join("index"), &index.file).is_ok() && index.unhide().is_ok() {
             return Ok(index);
         }
@@ -139,7 +166,10 @@ impl<'a> Index<'a> {
     ) -> Result<Option<Vec<PathBuf>>, GitError> {
         // Folders that did not change are not listed again.
         let call = self.call().config("core.untrackedCache=true").config("status.showUntrackedFiles=all");
-        let call = call.args(["status", "--porcelain=v2", "-z", "--no-renames"]);
+        let mut call = call.args(["status", "--porcelain=v2", "-z", "--no-renames"]);
+        if !self.is_to_be_written() {
+            call = call.read_only();
+        }
         let found = call.args(["--untracked-files=all", "--ignore-submodules=none"]).done()?;
         let (mut names, mut left) = (self.added_by_others(base)?, Vec::new());
         names.retain(|path| !self.slot.is_excluded(path));
@@ -167,9 +197,23 @@ impl<'a> Index<'a> {
         Ok(Some(left))
     }
 
+    /// Whether a look writes the index although nothing is to be staged.
+    fn is_to_be_written(&self) -> bool {
+        let looks = &mut self.slot.indexes().looks;
+        *looks = looks.wrapping_add(1);
+        *looks % LOOKS_PER_WRITE == 1
+    }
+
     /// What whoever worked here has staged that the base does not have: ignored files too, if they
     /// insisted.
     fn added_by_others(&self, base: &Sha) -> Result<Vec<PathBuf>, GitError> {
+        let is_ours = {
+            let tree = self.slot.repo.tree_of(base)?;
+            is_known(&self.slot.indexes().own, &self.slot.git_dir.join("index"), &tree)
+        };
+        if is_ours {
+            return Ok(Vec::new());
+        }
         let call = self.slot.call().args(["diff-index", "--cached", "--name-only", "-z", "--no-renames"]);
         let added =
             call.args(["--diff-filter=A", "--ignore-submodules=all"]).arg(base).read_only().answer()?;
@@ -199,6 +243,9 @@ impl<'a> Index<'a> {
     }
 
     fn is_sparse(&self) -> Result<bool, GitError> {
+        if !self.slot.git_dir.join("info/sparse-checkout").exists() {
+            return Ok(false);
+        }
         let call = self.slot.call().args(["config", "--type=bool", "--get", "core.sparseCheckout"]);
         Ok(call.answer()?.line() == b"true")
     }
@@ -255,14 +302,18 @@ impl<'a> Index<'a> {
         if self.slot.exclude.is_empty() {
             return Ok(());
         }
-        if let Some(before) = self.slot.excluded_at() {
+        let before = self.slot.indexes().excluded_at.clone();
+        if before.as_ref() == Some(base) {
+            return Ok(());
+        }
+        if let Some(before) = before {
             let call =
                 self.slot.call().literal().args(["diff-tree", "-r", "-z", "--raw"]).arg(before).arg(base);
             if call.arg("--").args(&self.slot.exclude).read_only().done()?.stdout.is_empty() {
                 return Ok(());
             }
         }
-        self.slot.set_excluded_at(Some(base.clone()));
+        self.slot.indexes().excluded_at = Some(base.clone());
         let call = self.call().args(["reset", "-q", "--no-refresh", "--pathspec-from-file=-"]).literal();
         call.arg("--pathspec-file-nul").arg(base).stdin(nul_list(&self.slot.exclude)).done().map(|_| ())
     }
@@ -294,8 +345,15 @@ impl<'a> Index<'a> {
     }
 
     fn tree(&self) -> Result<Sha, GitError> {
-        self.call().arg("write-tree").done()?.sha()
+        let tree = self.call().arg("write-tree").done()?.sha()?;
+        self.slot.indexes().kept = Stamp::at(&self.file).map(|stamp| (stamp, tree.clone()));
+        Ok(tree)
     }
+}
+
+/// Whether an index has this tree, as far as that is known: nobody has written it since.
+fn is_known(known: &Option<(Stamp, Sha)>, file: &Path, tree: &Sha) -> bool {
+    known.as_ref().is_some_and(|(stamp, found)| found == tree && Stamp::at(file) == Some(*stamp))
 }
 
 /// A line of `git status --porcelain=v2`.

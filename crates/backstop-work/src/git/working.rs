@@ -90,13 +90,15 @@ impl Repo {
     pub(crate) fn look(&self, steps: Vec<Step>) -> Result<Vec<StepState>, GitError> {
         let deleted =
             steps.iter().filter(|step| step.to.is_none()).map(|step| step.path.as_os_str()).collect();
-        let config = self.call().args(["config", "--type=bool", "--get", "core.fileMode"]).answer()?;
-        let modes = config.line() != b"false";
         let left_out = self.left_out(&steps)?;
-        let mut looked = Looked { root: self.root(), deleted, modes, hashes: HashMap::new(), left_out };
+        let mut looked = Looked { root: self.root(), deleted, modes: true, hashes: HashMap::new(), left_out };
         let found: Vec<AtPath> = steps.iter().map(|step| looked.at_path(&step.path)).collect();
         let files = steps.iter().zip(&found).filter(|(_, found)| matches!(found, AtPath::File(_)));
         let files: Vec<&OsStr> = files.map(|(step, _)| step.path.as_os_str()).collect();
+        if !files.is_empty() {
+            let config = self.call().args(["config", "--type=bool", "--get", "core.fileMode"]).answer()?;
+            looked.modes = config.line() != b"false";
+        }
         let pairs =
             raw_hashes(|| self.call(), &files)?.into_iter().zip(staged_hashes(|| self.call(), &files)?);
         looked.hashes = files.iter().copied().zip(pairs).collect();
@@ -110,10 +112,14 @@ impl Repo {
     /// The paths of these steps that a sparse checkout leaves out: that they are not there is no
     /// change of the user's.
     fn left_out(&self, steps: &[Step]) -> Result<HashSet<OsString>, GitError> {
-        let missing = |step: &&Step| self.root().join(&step.path).symlink_metadata().is_err();
-        let names: Vec<&OsStr> = steps.iter().filter(missing).map(|step| step.path.as_os_str()).collect();
+        let is_missing =
+            |step: &&Step| step.from.is_some() && self.root().join(&step.path).symlink_metadata().is_err();
+        let names: Vec<&OsStr> = steps.iter().filter(is_missing).map(|step| step.path.as_os_str()).collect();
+        if names.is_empty() {
+            return Ok(HashSet::new());
+        }
         let config = self.call().args(["config", "--type=bool", "--get", "core.sparseCheckout"]).answer()?;
-        if names.is_empty() || config.line() != b"true" {
+        if config.line() != b"true" {
             return Ok(HashSet::new());
         }
         // All of them are listed: there is no list of names on standard input here.

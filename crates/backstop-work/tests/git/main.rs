@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // Helpers of tests.
 
 mod applying;
+mod asking;
 mod committing;
 mod landing;
 mod merging;
