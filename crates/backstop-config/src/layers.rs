@@ -13,8 +13,16 @@ use super::owner::{Foreign, SAFE_DIRECTORIES};
 use super::profile;
 use super::trust;
 use super::value::{self, Value, Written, list_text};
+use backstop_core::Redactor;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// How much of a file that is no text is searched for secrets.
+const UNREAD_BYTES_MAX: usize = 256 << 10;
+/// How many values of a file that takes no effect are looked at.
+const UNREAD_MAX: usize = 1000;
+/// How long such a value is.
+const VALUE_BYTES_MAX: usize = 4 << 10;
 
 /// One value given by a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,6 +175,7 @@ pub fn load(
         foreign: stack.foreign,
         notes: stack.notes,
         files: stack.files,
+        unread: stack.unread,
         cwd: around.cwd.clone(),
         home: around.home.clone(),
         problems: Vec::new(),
@@ -189,6 +198,35 @@ struct Stack {
     foreign: Option<Foreign>,
     notes: Vec<String>,
     files: Vec<FileRead>,
+    unread: Unheeded,
+}
+
+/// What stands in files of which some values take no effect: they cannot be read, or are not
+/// trusted. Somebody may have written a secret there all the same.
+#[derive(Debug, Clone, Default)]
+pub struct Unheeded {
+    /// What looks like a secret.
+    pub secrets: Vec<String>,
+    /// Names with values, as far as a file that is no TOML has any.
+    pub values: Vec<(String, String)>,
+}
+
+/// Names and what is behind their `=`, in a text that need not be TOML.
+fn pairs_of(text: &str) -> impl Iterator<Item = (String, String)> + '_ {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '"' | '\'');
+    text.match_indices('=').filter_map(move |(at, _)| {
+        let before = text[..at].trim_end_matches([' ', '\t']);
+        let name = &before[before.trim_end_matches(is_name).len()..];
+        let rest = &text[at + 1..];
+        let rest = &rest[..rest.floor_char_boundary(VALUE_BYTES_MAX)];
+        let line = rest.lines().next().unwrap_or_default().trim();
+        let value = match line.chars().next().filter(|first| matches!(first, '"' | '\'')) {
+            Some(quote) => line[1..].split(quote).next().unwrap_or_default(),
+            None => line.split([',', '}', ']', '#']).next().unwrap_or_default().trim(),
+        };
+        let name = name.rsplit('.').next().unwrap_or_default().trim_matches(['"', '\'']);
+        (!name.is_empty() && !value.is_empty()).then(|| (name.to_owned(), value.to_owned()))
+    })
 }
 
 /// The folders of other users that the user's own file calls safe.
@@ -259,6 +297,9 @@ impl Stack {
         #[allow(clippy::collapsible_if)]
         if entries.iter().any(|entry| entry.key.needs_trust()) {
             if !trust::can_be_trusted(&hashes) || !is_trusted(&trust_path, &hashes) {
+                if let Ok(text) = file::text(file, &project.bytes) {
+                    self.unread(text);
+                }
                 let inert = entries.extract_if(.., |entry| entry.key.needs_trust());
                 let inert =
                     inert.map(|entry| Inert { key: entry.name, file: file.clone(), line: entry.line });
@@ -278,13 +319,29 @@ impl Stack {
             Ok(text) => text,
             Err(problem) => {
                 self.problems.push(problem);
+                self.unread(&String::from_utf8_lossy(&bytes[..bytes.len().min(UNREAD_BYTES_MAX)]));
                 return Vec::new();
             }
         };
         let (entries, problems) = file::read(file, text);
+        if !problems.is_empty() {
+            self.unread(text);
+        }
         self.problems.extend(problems);
         self.files.push(FileRead { file: file.clone(), layer, values: entries.len() });
         entries
+    }
+
+    /// Keeps what looks like a secret in a file of which some values take no effect: nobody else
+    /// knows them, and they are as secret as the others.
+    fn unread(&mut self, text: &str) {
+        let is_variable = |name: &String| {
+            name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        };
+        let found = Redactor::default().secrets_of(text);
+        self.unread.secrets.extend(found.into_iter().filter(|secret| !is_variable(secret)).take(UNREAD_MAX));
+        let pairs = pairs_of(text).filter(|(_, value)| !is_variable(value));
+        self.unread.values.extend(pairs.take(UNREAD_MAX));
     }
 
     fn set_all(&mut self, file: &FileName, entries: Vec<file::Entry>, layer: Layer) {

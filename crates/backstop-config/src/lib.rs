@@ -29,10 +29,10 @@ pub use edit::{Edit, EditScope, edit, unset};
 pub use error::ConfigError;
 pub use find::{Surroundings, repository_of_slot, repository_root, user_file_path};
 pub use keys::{KEYS, Key, ValueKind};
-pub use layers::{FileRead, Given, Inert, Origin, load};
+pub use layers::{FileRead, Given, Inert, Origin, Unheeded, load};
 pub use llm::{LlmSettings, LlmUpstreamSettings};
 pub use mcp::{CommonMcpSettings, McpServerSettings};
-pub use owner::Foreign;
+pub use owner::{Foreign, foreign_project};
 pub use reference::markdown;
 pub use show::{check, check_json, get_json, show, show_json, untrusted, warning};
 pub use sinks::{SINK_KINDS, SinkSettings};
@@ -62,6 +62,7 @@ pub struct Config {
     foreign: Option<Foreign>,
     notes: Vec<String>,
     files: Vec<FileRead>,
+    unread: Unheeded,
     cwd: PathBuf,
     home: Option<PathBuf>,
     problems: Vec<Problem>,
@@ -536,6 +537,11 @@ impl Config {
     /// Notes that are no errors.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// What stands in files of which some values take no effect.
+    pub fn unheeded(&self) -> &Unheeded {
+        &self.unread
     }
 
     /// The files that were read, lowest layer first.

@@ -4,6 +4,7 @@
 //! Otherwise whoever can write into a folder above the current one could decide what happens in it.
 
 use super::find::{FileName, Surroundings};
+use super::layers::safe_directories;
 use backstop_core::shell;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -27,14 +28,34 @@ pub struct Foreign {
 impl Foreign {
     /// What is ignored, and why.
     pub(crate) fn message(&self) -> String {
-        format!("ignored: {} belongs to another user (uid {})", self.what.display(), self.owner)
+        format!("ignored: {}", self.whose())
+    }
+
+    /// What belongs to whom.
+    pub fn whose(&self) -> String {
+        format!("{} belongs to another user (uid {})", self.what.display(), self.owner)
     }
 
     /// The way out.
-    pub(crate) fn hint(&self) -> String {
+    pub fn hint(&self) -> String {
         let folder = shell::quoted(&self.folder.to_string_lossy());
         format!("if you trust its owner: `backstop config set --user {SAFE_DIRECTORIES} {folder}`")
     }
+}
+
+/// What of a project belongs to another user: its folder, its `.git`, or one of these files. For
+/// what is started while nobody watches. What is not there belongs to nobody.
+pub fn foreign_project(root: &Path, files: &[PathBuf], around: &Surroundings<'_>) -> Option<Foreign> {
+    let inner = [root.to_owned(), root.join(".git")];
+    let (what, owner) = inner.iter().chain(files).find_map(|path| {
+        let owner = path.symlink_metadata().ok()?.uid();
+        (!around.users.contains(&owner)).then(|| (path.clone(), owner))
+    })?;
+    let folder = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    if safe_directories(around).iter().any(|entry| is_safe(entry, &folder, around.home.as_deref())) {
+        return None;
+    }
+    Some(Foreign { file: FileName::new(what.clone(), &around.cwd), what, owner, folder })
 }
 
 /// Whether a project's file is another user's. `owner` owns the file itself.

@@ -5,7 +5,7 @@ use super::find::FileName;
 use super::layers::{Inert, Layer, Origin};
 use super::value::{self, Written, list_text};
 use super::{Config, Shown, llm, mcp, sinks};
-use backstop_core::{Redactor, SafeText};
+use backstop_core::{MASK, Redactor, SafeText};
 use backstop_report::{JSON_SCHEMA, table};
 use serde_json::{Value, json};
 
@@ -42,7 +42,8 @@ pub(crate) fn shown(key: &str, written: &Written) -> Written {
         value::Value::Text(text) => {
             let masked = redactor.redact(text);
             let shown = match masked.split_once('?').filter(|_| key.ends_with(".url")) {
-                Some((place, _)) => format!("{place}?…"),
+                Some((place, _)) => format!("{}?…", without_long_parts(place)),
+                None if key.ends_with(".url") => without_long_parts(&masked),
                 None => masked.into_owned(),
             };
             if shown != *text {
@@ -61,6 +62,20 @@ pub(crate) fn shown(key: &str, written: &Written) -> Written {
         _ => {}
     }
     written
+}
+
+/// An address without the parts of its path that may be keys: long ones with letters and digits.
+fn without_long_parts(address: &str) -> String {
+    const PART_BYTES_MIN: usize = 12;
+    let begin = address.find("://").map_or(0, |at| at + 3);
+    let begin = begin + address[begin..].find('/').unwrap_or(address.len() - begin);
+    let is_key = |part: &str| {
+        part.len() >= PART_BYTES_MIN
+            && part.bytes().any(|byte| byte.is_ascii_digit())
+            && part.bytes().any(|byte| byte.is_ascii_alphabetic())
+    };
+    let parts = address[begin..].split('/').map(|part| if is_key(part) { MASK } else { part });
+    format!("{}{}", &address[..begin], parts.collect::<Vec<_>>().join("/"))
 }
 
 /// Every value with its origin, as JSON.
@@ -226,7 +241,7 @@ mod tests {
         let scratch = Scratch::new();
         scratch.write(
             "backstop.toml",
-            "[mcp.a]\nurl = \"https://bob:plain-words-one@h/mcp?key=plain-words-two\"\n\
+            "[mcp.a]\nurl = \"https://bob:plain-words-one@h/mcp/7-plain-words?key=plain-words-two\"\n\
              headers.Authorization = \"Bearer plain-words-three\"\n[mcp.b]\nenv.A = \"plain-words-four\"\n\
              command = \"server --token plain-words-five\"\nargs = [\"--token\", \"plain-words-six\"]\n",
         );
@@ -236,7 +251,7 @@ mod tests {
             listed.sets.iter().map(|set| format!("{} = {}\n", set.key, set.value)).collect();
         for text in [show(&config, true), show_json(&config).to_string(), values.concat()] {
             assert!(!text.contains("plain-words"), "{text}");
-            assert!(text.contains("https://bob:[redacted]@h/mcp?…"), "{text}");
+            assert!(text.contains("https://bob:[redacted]@h/mcp/[redacted]?…"), "{text}");
             assert!(text.contains("server") && text.contains("--token"), "{text}");
         }
     }

@@ -59,7 +59,7 @@ pub fn advises_repeating(text: &str) -> bool {
 
 /// What is in the way when a request over the network fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NetworkTrouble {
+pub enum NetworkTrouble {
     /// The server answered that it cannot serve now: 5xx, overloaded.
     Service,
     /// The host name was not found.
@@ -116,7 +116,7 @@ const WORDS: &[(&[&str], NetworkTrouble)] = &[
 
 impl NetworkTrouble {
     /// What the fault is about; `None` where it is no fault of the network.
-    fn of(fault: &Fault) -> Option<Self> {
+    pub fn of(fault: &Fault) -> Option<Self> {
         if !matches!(fault.reason, Reason::NetworkTransient | Reason::NetworkPermanent) {
             return None;
         }

@@ -505,6 +505,9 @@ pub enum EventKind {
 pub struct PlanRecord {
     /// The hash of the table.
     pub table: String,
+    /// The hash of what holds for all phases. Older runs have none.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub defaults: String,
     /// The phases, in the plan's order.
     pub phases: Vec<PhaseRecord>,
     /// How finished phases are committed.

@@ -68,7 +68,7 @@ mod usage;
 pub mod wait;
 mod work_at;
 
-pub use advice::advises_repeating;
+pub use advice::{NetworkTrouble, advises_repeating};
 pub use backoff::{Backoff, DELAY_MAX, Delays, Jitter, Wait};
 pub use boot::{BootTime, ClockReading};
 pub use class::{Class, Retry, Severity};

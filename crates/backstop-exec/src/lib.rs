@@ -42,6 +42,7 @@ mod supervise;
 mod system_call;
 mod terminal;
 pub mod tree;
+mod unwatched;
 mod watched;
 
 pub use boot::boot_time;
@@ -59,4 +60,5 @@ pub use stop::Stop;
 pub use stream_order::{OutputPart, StreamOrder};
 pub use supervise::{Started, stop_here, supervise};
 pub use terminal::{has_controlling_terminal, is_group_orphaned};
+pub use unwatched::{become_command, may_watch};
 pub use watched::Watched;

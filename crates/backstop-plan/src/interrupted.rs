@@ -3,9 +3,10 @@
 
 use crate::record::RunRecord;
 use crate::runs::resume_command;
-use crate::start::view_name;
+use crate::start::{PlanFile, RunCommand, recorded_options, view_name};
 use crate::view::ViewFolder;
-use backstop_core::{Outcome, RunId, Timestamp, shell};
+use backstop_config::{Surroundings, foreign_project};
+use backstop_core::{Outcome, RunId, SafeText, Timestamp, shell};
 use backstop_runtime::host::{CAMPAIGN, NodeStatus};
 use backstop_store::{Journal, ProcessId, RunFilter, RunState, StateFolder, StoreError};
 use std::collections::BTreeSet;
@@ -34,9 +35,89 @@ pub struct InterruptedRun {
     pub starts_at: Option<Timestamp>,
     /// How many of its phases are complete, and how many there are.
     pub phases: (usize, usize),
+    record: RunRecord,
 }
 
+/// Why a run that was cut off is left to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacle {
+    /// What is in the way.
+    pub what: String,
+    /// What a person can do.
+    pub hint: String,
+}
+
+/// How many phases an obstacle names.
+const NAMED_MAX: usize = 6;
+
 impl InterruptedRun {
+    /// Goes on with it by our own program, where nothing is in the way. Gives what a person is
+    /// told.
+    pub fn resume(&self, program: &Path, around: &Surroundings<'_>) -> Result<String, Obstacle> {
+        let place = SafeText::new(self.project.to_string_lossy()).line(300);
+        let plan = SafeText::new(self.plan.as_str()).line(200);
+        if let Some(obstacle) = self.obstacle(around) {
+            return Err(Obstacle {
+                what: format!("{place}: {plan} is left to you: {}", obstacle.what),
+                ..obstacle
+            });
+        }
+        let log = self.start(program).map_err(|error| Obstacle {
+            what: format!("{place}: {plan} could not be started: {error}"),
+            hint: format!("in {place}: `{}`", self.resume),
+        })?;
+        let (done, all) = self.phases;
+        let log = log.map(|log| format!("; its output goes to {}", log.display())).unwrap_or_default();
+        Ok(format!("{place}: {plan} goes on ({done} of {all} phases complete){log}\n"))
+    }
+
+    /// Why it must not be started while nobody watches: its folder or its plan belongs to somebody
+    /// else, or the plan is no longer what the person started.
+    pub fn obstacle(&self, around: &Surroundings<'_>) -> Option<Obstacle> {
+        let file = (!self.is_campaign).then(|| {
+            let given = RunCommand::of(&self.record).map_or_else(|| self.plan.clone(), |asked| asked.plan);
+            self.project.join(given)
+        });
+        let files: Vec<PathBuf> =
+            file.iter().cloned().chain(file.iter().filter_map(|file| file.canonicalize().ok())).collect();
+        if let Some(foreign) = foreign_project(&self.project, &files, around) {
+            return Some(Obstacle { what: foreign.whose(), hint: foreign.hint() });
+        }
+        let by_hand = format!("`{}` goes on with it", self.resume);
+        match PlanFile::read(&file?, &self.project, &recorded_options(&self.record)) {
+            Ok(found) => self.changed(&found).map(|what| Obstacle {
+                what,
+                hint: format!("read the plan, then in {}: {by_hand}", self.project.display()),
+            }),
+            Err(error) => Some(Obstacle {
+                what: error.to_string(),
+                hint: format!("mend it, then in {}: {by_hand}", self.project.display()),
+            }),
+        }
+    }
+
+    /// What of the plan, as far as it is still to be done, is not as it was when somebody started
+    /// it.
+    fn changed(&self, found: &PlanFile) -> Option<String> {
+        let is_new = |phase: &&crate::document::Phase| match self.record.phase_of(phase.id.key().as_str()) {
+            Some(known) => known.node.status != NodeStatus::Complete && known.plan.hash != phase.hash,
+            None => true,
+        };
+        let changed: Vec<&str> =
+            found.plan.phases.iter().filter(is_new).map(|phase| phase.id.shown()).collect();
+        if !changed.is_empty() {
+            let more = match changed.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let named = changed[..changed.len().min(NAMED_MAX)].join(", ");
+            return Some(format!("the plan has changed since it was started: {named}{more}"));
+        }
+        let recorded = &self.record.plan.defaults;
+        let is_changed = !recorded.is_empty() && *recorded != found.plan.defaults_hash;
+        is_changed.then(|| "the plan's settings for all phases have changed since it was started".to_owned())
+    }
+
     /// Opens the file that the output of the resumed run is appended to; nothing where that cannot
     /// be written.
     pub fn open_log(&self) -> Option<(File, PathBuf)> {
@@ -123,6 +204,7 @@ fn in_journal(
             starts_at: record.progress.starts_at,
             phases: (record.count(NodeStatus::Complete), record.len()),
             plan,
+            record,
         });
     }
     Ok(found)

@@ -49,6 +49,7 @@ pub fn plan_record(plan: &Plan, mode: &Mode) -> PlanRecord {
     };
     PlanRecord {
         table: plan.table_hash.clone(),
+        defaults: plan.defaults_hash.clone(),
         phases: plan.phases.iter().map(phase).collect(),
         commit: mode.commit.clone(),
         isolation: mode.isolation.clone(),

@@ -6,7 +6,7 @@
 //! - a [`Notice`]: each text about a tool call that failed or a fresh start, for a terminal, for
 //!   Markdown and as JSON, and the [`failure_report`] for programs;
 //! - alerts to people who did not watch the run ([`alert`]), also for Slack ([`Notice::slack`]);
-//! - guidance: what an agent is told before a retry ([`retry_guidance`]), and what a person does
+//! - guidance: what an agent is told before a retry ([`fault_guidance`]), and what a person does
 //!   when retries did not help ([`user_actions`]);
 //! - statistics of many runs ([`StatsReport`]), and the messages that no rule knows
 //!   ([`DriftReport`]);
@@ -59,7 +59,7 @@ pub use commands::{
 pub use diagnosis::{DiagnosedError, Diagnosis};
 pub use drift::{DriftReport, rule_stub};
 pub use fault::{advice, fault, fault_json, success, summary};
-pub use guidance::{GuidanceContext, retry_guidance, user_actions};
+pub use guidance::{GuidanceContext, fault_guidance, retry_guidance, user_actions};
 pub use hook::{
     AgentFailure, FailedGate, TaskCommand, TaskError, TaskFollowUp, agent_denied, agent_failure,
     agent_frozen, agent_stop_blocked, task_error,

@@ -43,6 +43,7 @@ fn plan() -> PlanRecord {
     };
     PlanRecord {
         table: "abc".into(),
+        defaults: String::new(),
         phases: vec![phase],
         commit: "auto".into(),
         isolation: "worktree".into(),

@@ -5,6 +5,16 @@ use backstop_core::Redactor;
 /// Commands as they are typed: `{}` is the secret, and `·` a space inside of a word.
 const COMMANDS: &[&str] = &[
     "vault login {}",
+    "sh -c echo·{}·|·sudo·-S·id",
+    "bash -c echo·-n·'{}'·|·docker·login·-u·x·--password-stdin·ghcr.io",
+    "bash -c set·-e;·printf·%s·{}·|·vault·login·-",
+    "bash -c printf·'%s\\n'·\"{}\"·|·gh·auth·login·--with-token",
+    "bash -c gh·secret·set·X·<<<·{}",
+    "bash -c docker·login·-u·x·--password-stdin·<<<'{}'·&&·docker·push·x",
+    "bash -c echo·x:{}·|·chpasswd",
+    "bash -c echo·{}·|·gpg·--batch·--passphrase-fd·0·-c·f",
+    "curl --cert c.pem:{} https://x",
+    "buildah login -p {} r",
     "vault login -method=userpass username=x password={}",
     "vault kv put secret/x value={}",
     "vault unseal {}",
@@ -384,6 +394,12 @@ const COMMANDS: &[&str] = &[
 
 /// Commands without one.
 const HARMLESS: &[&str] = &[
+    "sh -c echo·started;·cat·token.txt·|·docker·login·-u·bob·--password-stdin",
+    "sh -c echo·\"$TOKEN\"·|·gh·auth·login·--with-token",
+    "sh -c echo·${TOKEN}·|·docker·login·-u·bob·--password-stdin",
+    "sh -c echo·building·||·sudo·-S·make·install1",
+    "sh -c echo·const·x1·|·prettier·--stdin-filepath·a1.ts",
+    "sh -c sudo·-S·id·<<<·\"$PASSWORD\"",
     "mysql -p mydatabase",
     "tar -pxzf archive.tgz",
     "cp -pR src dst",

@@ -109,6 +109,11 @@ fn twice_the_text_takes_about_twice_as_long() {
         "<password>",
         "redis-cli AUTH ",
         "rclone a b ",
+        "echo a | sudo -S ",
+        "sudo -S <<< ",
+        "| sudo -S ",
+        "echo a b c password-stdin\n",
+        "echo ",
     ];
     for piece in pieces {
         assert_linear("redactor", piece, 64 << 10, &|text| drop(redactor.redact(text)));

@@ -40,11 +40,11 @@ impl AttemptProcess<'_> {
         session: Option<AgentSession>,
     ) -> Result<Attempted, AttemptError> {
         if let Some(session) = session {
-            let why = match &self.job.previous {
-                Some(fault) if !self.job.lost => fault_message(fault),
-                _ => "it was interrupted".into(),
-            };
-            let short = continuation(assignment, &why);
+            let previous = self.job.previous.as_ref().filter(|_| !self.job.lost);
+            let why = previous
+                .map_or_else(|| "it was interrupted".to_owned(), |fault| format!("`{}`", fault.reason));
+            let said = previous.map(|fault| self.runner.masked(&fault_message(fault)));
+            let short = continuation(assignment, &why, said.as_ref());
             self.say(&format!("continues session {} of {}", session.id, session.agent));
             let continued = Continued { id: session.id.clone(), used: session.used };
             let attempted = self.run_agent(short, Some(continued), None)?;

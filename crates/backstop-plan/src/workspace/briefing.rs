@@ -5,7 +5,7 @@ use super::CONFLICT;
 use super::phase_runner::{AttemptDir, PhaseRunner};
 use crate::record::fault_message;
 use backstop_core::{Delivery, EventKind, Fault, Reason, SafeText};
-use backstop_report::{GuidanceContext, retry_guidance};
+use backstop_report::{GuidanceContext, fault_guidance};
 use backstop_runtime::host::AttemptJob;
 use backstop_work::agent::{Assignment, GateToRun, RetryContext, Task, result_file};
 use backstop_work::gate::Gate;
@@ -40,7 +40,7 @@ impl PhaseRunner<'_> {
         };
         let mut guidance = match job.lost {
             true => "Go on with the task; the last attempt was only cut off.".to_owned(),
-            false => retry_guidance(fault.reason, &fault.facts, &guided),
+            false => fault_guidance(fault, &guided),
         };
         if let Some(previous) = &dir.previous {
             guidance.push_str(&format!(

@@ -11,7 +11,7 @@ mod work;
 mod world;
 
 pub use actions::user_actions;
-pub use retry::retry_guidance;
+pub use retry::{fault_guidance, retry_guidance};
 
 use backstop_core::SafeText;
 use std::time::Duration;

@@ -3,11 +3,19 @@
 use super::GuidanceContext;
 use super::phrases::{Phrases, names};
 use super::work::{about_result, about_work};
-use super::world::{about_machine, about_request};
+use super::world::{about_machine, about_network, about_request};
 use crate::reasons::sentence;
-use backstop_core::{Facts, Reason, Shape};
+use backstop_core::{Facts, Fault, NetworkTrouble, Reason, Shape};
 
-/// What an agent is told before a retry, or why it must not retry. Never empty.
+/// What an agent is told about a fault before a retry, or why it must not retry. Never empty.
+pub fn fault_guidance(fault: &Fault, context: &GuidanceContext) -> String {
+    match NetworkTrouble::of(fault).filter(|_| fault.reason == Reason::NetworkPermanent) {
+        Some(trouble) => sentence(&about_network(trouble, &fault.facts)),
+        None => retry_guidance(fault.reason, &fault.facts, context),
+    }
+}
+
+/// The same for a reason, where no more is known of the fault than these facts.
 pub fn retry_guidance(reason: Reason, facts: &Facts, context: &GuidanceContext) -> String {
     let phrases = Phrases { facts, context };
     let text = about_work(reason, &phrases)

@@ -2,8 +2,35 @@
 
 use super::phrases::{Phrases, name, names};
 use crate::duration;
-use backstop_core::{Facts, Reason, SafeText, Shape};
+use backstop_core::{Facts, NetworkTrouble, Reason, SafeText, Shape};
 use std::time::Duration;
+
+/// Guidance for a request that fails for good, by what is in its way.
+pub(super) fn about_network(trouble: NetworkTrouble, facts: &Facts) -> String {
+    let missing = names(": ", facts.missing.as_slice(), Shape::Name);
+    match trouble {
+        NetworkTrouble::Service => format!(
+            "The server answers that it cannot serve{missing}. Repeating it now will not change that: work without it and \
+             say so, and go on once it serves."
+        ),
+        NetworkTrouble::NameLookup => format!(
+            "The host name is not known{missing}. Repeating will not change that: check how the name is written and \
+             whether this machine has a network, or work without it and say so."
+        ),
+        NetworkTrouble::Certificate => format!(
+            "The certificate is not accepted{missing}. Repeating will not change that, and the check must stay on: a \
+             person has to look at the certificate, the clock and the trusted authorities."
+        ),
+        NetworkTrouble::Resource => format!(
+            "What was asked for is not there, or is hidden from this account{missing}. Repeating will not change that: \
+             check how the address is written and whether it was moved, or work without it and say so."
+        ),
+        NetworkTrouble::Connection => format!(
+            "The address cannot be reached{missing}. Repeating will not change that: check host, proxy and certificate, \
+             or work without it and say so."
+        ),
+    }
+}
 
 /// Guidance for requests and tools.
 pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String> {
@@ -27,11 +54,7 @@ pub(super) fn about_request(reason: Reason, phrases: &Phrases) -> Option<String>
         Reason::NetworkTransient => {
             "The connection failed in passing. Repeat the step that failed; what came before it still holds.".to_owned()
         }
-        Reason::NetworkPermanent => format!(
-            "The address cannot be reached{}. Repeating will not change that: check host, proxy and certificate, or work \
-             without it and say so.",
-            names(": ", facts.missing.as_slice(), Shape::Name)
-        ),
+        Reason::NetworkPermanent => about_network(NetworkTrouble::Connection, facts),
         Reason::ServiceDown => format!(
             "A service that the work needs does not answer{}. Go on once it does; do not replace it by a stand-in.",
             names(": ", facts.provider.as_slice(), Shape::Name)

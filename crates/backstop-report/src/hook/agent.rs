@@ -3,7 +3,7 @@
 
 use crate::notice::{NAME_CHARS_MAX, code_span};
 use crate::reasons::sentence;
-use crate::{GuidanceContext, duration, near_time, retry_guidance};
+use crate::{GuidanceContext, duration, fault_guidance, near_time};
 use backstop_core::{Fault, Reason, SafeText, Shape, Timestamp};
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ fn advice(given: &AgentFailure<'_>) -> String {
             // An agent that repeats itself is not told to run the command again, and of other
             // commands than checks nobody knows whether a second time does harm.
             let check = given.command.filter(|_| is_check(reason) && !given.changes && given.times < given.times_max);
-            retry_guidance(reason, facts, &GuidanceContext { check: check.cloned(), ..GuidanceContext::default() })
+            fault_guidance(given.fault, &GuidanceContext { check: check.cloned(), ..GuidanceContext::default() })
         }
     }
 }
@@ -158,7 +158,7 @@ pub fn agent_stop_blocked(failed: &[FailedGate]) -> String {
                 gate.output.prompt("output of the gate", OUTPUT_BYTES_MAX / failed.len().min(GATES_MAX))
             ));
         }
-        out.push_str(&format!("Advice: {}\n", retry_guidance(fault.reason, &fault.facts, &context)));
+        out.push_str(&format!("Advice: {}\n", fault_guidance(fault, &context)));
     }
     out
 }

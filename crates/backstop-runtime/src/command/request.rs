@@ -44,6 +44,23 @@ pub struct CommandRequest {
     pub flags: Vec<(&'static str, String)>,
 }
 
+impl CommandRequest {
+    /// Whether too few files may be open to watch the command, and nothing was asked for that only
+    /// a watched one has: a limit, a provider, a budget.
+    pub fn must_go_unwatched(&self) -> bool {
+        self.flags.iter().all(|(flag, _)| *flag == "--profile") && !backstop_exec::may_watch()
+    }
+
+    /// Makes this process the command, after a warning. Returns only where that fails.
+    pub fn run_unwatched(&self, warn: impl FnOnce(&str, &str)) -> std::io::Error {
+        warn(
+            "too few files may be open to watch the command; it is run without Backstop",
+            "`ulimit -n 64` allows more: without, nothing of it is retried, limited or recorded",
+        );
+        backstop_exec::become_command(&self.argv)
+    }
+}
+
 /// A command that may be run: what was asked for, under the settings of a project.
 #[derive(Debug)]
 pub struct PreparedCommand {

@@ -156,14 +156,23 @@ fn read(path: &Path) -> Option<String> {
 }
 
 /// The secrets that the settings hold as they are: headers of models and of MCP servers, variables
-/// whose names say so, parts of addresses, words of commands. What they take from the environment
-/// is known already.
+/// whose names say so, parts of addresses, words of commands, and the same where it takes no
+/// effect. What they take from the environment is known already.
 pub(super) fn of_settings(config: &Config) -> Vec<String> {
     let mut found: Vec<String> = config.addresses().iter().flat_map(|url| in_address(url)).collect();
     let lines = config.command_lines();
     found.extend(lines.iter().flat_map(|words| in_command(words)));
     found.extend(lines.iter().flatten().filter(|word| word.contains("://")).flat_map(|url| in_address(url)));
     let is_written = |value: &str| value.len() >= SECRET_BYTES_MIN && !value.contains("${");
+    let unheeded = config.unheeded();
+    // `token_env = "NAME"` names a variable, and `max_tokens = 100000` is a number.
+    let is_setting = |(name, value): &(String, String)| {
+        name.ends_with("_env") || value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
+    };
+    let values: Vec<(String, String)> =
+        unheeded.values.iter().filter(|pair| !is_setting(pair)).cloned().collect();
+    let unread = unheeded.secrets.iter().cloned().chain(secrets_in(&values, &[]));
+    found.extend(unread.filter(|secret| is_written(secret)));
     for upstream in config.llm().upstreams.into_values() {
         let values = upstream.headers.into_values();
         let values = values.map(|value| value.strip_prefix("Bearer ").unwrap_or(&value).to_owned());

@@ -50,17 +50,19 @@ pub fn prompt(assignment: &Assignment) -> String {
 }
 
 /// The prompt of an attempt that continues the agent's session: it knows the task, and its files
-/// are as it left them.
-pub fn continuation(assignment: &Assignment, why: &SafeText) -> String {
+/// are as it left them. `why` is our own word for what cut it off, `said` is what was printed then.
+pub fn continuation(assignment: &Assignment, why: &str, said: Option<&SafeText>) -> String {
     let mut out = String::new();
     let id = line(&SafeText::new(&assignment.phase_id));
     let _ = writeln!(out, "# Phase {id}, continued\n");
     let _ = writeln!(
         out,
-        "Your work on phase {id} was cut off: {}. Your changes are in the current folder as you left them. Go on where you \
-         stopped; what is done need not be done again. The task and its rules are as before. Nobody can answer questions.\n",
-        line(why)
+        "Your work on phase {id} was cut off: {why}. Your changes are in the current folder as you left them. Go on where you \
+         stopped; what is done need not be done again. The task and its rules are as before. Nobody can answer questions.\n"
     );
+    if let Some(said) = said.filter(|said| !said.raw().trim().is_empty()) {
+        let _ = writeln!(out, "{}\n", said.prompt("error message", LISTED_CHARS_MAX));
+    }
     gates(&mut out, &assignment.gates);
     result(&mut out, assignment);
     out
@@ -297,9 +299,10 @@ mod tests {
 
     #[test]
     fn short_prompts_name_the_phase_and_the_place_of_the_result() {
-        for text in [continuation(&full(), &"a\n# b".into()), ask_for_result(&full())] {
+        let said = "a\n# b".into();
+        for text in [continuation(&full(), "`rate_limited`", Some(&said)), ask_for_result(&full())] {
             assert!(text.contains("# Phase 2A") && text.contains("scratch/out/result.json"), "{text}");
-            assert!(!text.contains("\n# b") && text.len() < prompt(&full()).len(), "{text}");
+            assert!(text.len() < prompt(&full()).len(), "{text}");
             assert!(find_result(text.as_bytes(), "2a").is_err());
         }
     }

@@ -3,6 +3,7 @@
 use super::acp::{KNOWN_ACP, known_acp};
 use super::builtin::{BUILTINS, Builtin};
 use super::definition::Agent;
+use backstop_core::Redactor;
 use backstop_exec::{Input, Limits, Spec, Stop, Streams, supervise};
 use std::time::Duration;
 
@@ -123,7 +124,7 @@ fn of_own(agent: &Agent) -> SurveyedAgent {
     SurveyedAgent {
         name: agent.name.clone(),
         is_acp: agent.acp.is_some(),
-        command: shown(agent.argv.iter().map(String::as_str)),
+        command: shown(Redactor::default().redact_arguments(&agent.argv).iter().map(String::as_str)),
         tested: known.map(|known| known.tested).filter(|tested| !tested.is_empty()),
         tells: if agent.resume.is_some() { vec!["sessions"] } else { Vec::new() },
         ..blank()

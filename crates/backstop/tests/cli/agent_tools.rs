@@ -2,6 +2,7 @@
 
 use crate::docs::fits;
 use crate::harness::{Project, schema};
+use crate::tools_injections::injections::{SENTENCES, WRAPPINGS, holds, outside_fences};
 use serde_json::{Value, json};
 
 fn told(project: &Project, tool: &str, input: &Value, error: &str) -> String {
@@ -210,4 +211,66 @@ fn a_module_whose_name_is_a_sentence_is_in_no_advice() {
             assert!(!outside || !line.contains("previous instructions"), "{error}: {text}");
         }
     }
+}
+
+#[test]
+fn what_the_network_lacks_decides_what_an_agent_is_told() {
+    let project = Project::new("agent-tools-network");
+    let missing = "Exit code 128\nCloning into 'b'...\nremote: Repository not found.\nfatal: repository 'https://github.com/a/b.git/' not found";
+    let cases = [
+        ("git clone https://github.com/a/b.git", missing, "What was asked for is not there, or is hidden"),
+        (
+            "curl -fsS https://nosuch.example/x",
+            "Exit code 6\ncurl: (6) Could not resolve host: nosuch.example",
+            "The host name is not known",
+        ),
+        (
+            "curl -fsS https://expired.example/x",
+            "Exit code 60\ncurl: (60) SSL certificate problem: certificate has expired",
+            "The certificate is not accepted",
+        ),
+    ];
+    for (command, error, want) in cases {
+        let text = told(&project, "Bash", &json!({"command": command}), error);
+        assert!(text.contains(&format!("Advice: {want}")), "{command}: {text}");
+    }
+}
+
+#[test]
+fn no_sentence_from_outside_stands_outside_the_fence_of_a_hooks_answer() {
+    let project = Project::new("agent-tools-injections");
+    let tools = ["Bash", "Read", "Edit", "Write", "Grep", "WebFetch", "Task", "mcp__shop__get"];
+    // What each of these would name in its advice.
+    let openings = [
+        "Error: ",
+        "ModuleNotFoundError: No module named '",
+        "npm error code ENOENT\nnpm error path ",
+        "fatal: repository '",
+        "permission denied: ",
+        "bash: line 1: ",
+        "429 Too Many Requests, retry after 5 seconds: ",
+        "FAIL src/a.test.js > ",
+        "error TS2345: ",
+        "getaddrinfo ENOTFOUND ",
+        "File does not exist. ",
+    ];
+    let mut tried = 0;
+    for (n, sentence) in SENTENCES.iter().enumerate() {
+        for (m, wrapping) in WRAPPINGS.iter().enumerate() {
+            let said = wrapping.replace("{}", sentence);
+            let (tool, opening) = (tools[(n + m) % tools.len()], openings[tried % openings.len()]);
+            tried += 1;
+            let event = json!({"session_id": format!("s-{said}"), "hook_event_name": "PostToolUseFailure",
+                "tool_name": tool, "tool_use_id": said, "transcript_path": said, "permission_mode": said,
+                "tool_input": {"command": "npm test", "file_path": said, "url": said, "description": said},
+                "error": format!("Exit code 1\n{opening}{said}")});
+            let answer = project.run(&["hook", "agent"]).stdin(&event.to_string()).go().code(0).json();
+            let text = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
+            assert!(!holds(&outside_fences(text), sentence), "{tool}, {opening}{said:?}: {text}");
+            for key in ["systemMessage", "reason", "stopReason"] {
+                assert!(!holds(&answer[key].to_string(), sentence), "{tool}: {answer}");
+            }
+        }
+    }
+    assert!(tried >= 100, "{tried}");
 }

@@ -141,3 +141,34 @@ fn variables_named_in_the_config_are_masked_before_the_project_is_used() {
         assert!(!text.contains(CANARY) && text.contains("[redacted]"), "{text}");
     }
 }
+
+#[test]
+fn secrets_of_settings_that_take_no_effect_are_masked() {
+    let words = ["plain-words-one", "plain-words-two", "plain-words-three", "plain-words-four"];
+    let broken = format!(
+        "[mcp.s]\nenv = {{ FOO_TOKEN = \"{}\" , BAR = \"x\"\nheaders.Authorization = \"Bearer {}\"\n\
+         [llm.upstream.x\napi_key = '{}'\npassword = {}\ntoken_env = \"ACME_TOKEN\"\n",
+        words[0], words[1], words[2], words[3]
+    );
+    let untrusted = format!(
+        "[mcp.s]\ncommand = \"server --token {}\"\nheaders.Authorization = \"Bearer {}\"\nheaders.X-Api-Key = \"{}\"\n\
+         env = {{ DB_PASSWORD = \"{}\" }}\n",
+        words[0], words[1], words[2], words[3]
+    );
+    for (name, text) in [("broken", broken.into_bytes()), ("untrusted", untrusted.into_bytes())] {
+        for bytes in [text.clone(), [&text[..], b"\xff\xfe"].concat()] {
+            let project = Project::new(&format!("secrets-{name}"));
+            project.file("backstop.toml", bytes);
+            let script = format!("echo said {} ACME_TOKEN; exit 1", words.join(" "));
+            let done = project.exec(&["--json", "--report", "r.json"], &script).go().code(1);
+            let story = project.run(&["explain", "--log"]).go().code(0).stdout();
+            let check = project.run(&["config", "check", "--json"]).go();
+            for text in [done.stdout(), story, project.read("r.json"), check.stdout(), check.stderr()] {
+                for word in words {
+                    assert!(!text.contains(word), "{name}, {word}: {text}");
+                }
+            }
+            assert!(done.stdout().contains("ACME_TOKEN"), "the name of a variable is no secret");
+        }
+    }
+}

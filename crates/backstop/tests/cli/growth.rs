@@ -170,3 +170,123 @@ fn twice_the_text_takes_about_twice_as_long_in_bounded_memory() {
         }
     }
 }
+
+/// What plans of all formats are made of, again and again. `#` is a number that is another each
+/// time.
+const PIECES_OF_PLANS: &[&str] = &[
+    "- [ ] x\n",
+    "- [ ] T# [P] [US1] x in src/a#.rs\n",
+    "- [ ] #. x\n  - _Requirements: 1.1, 2.3_\n",
+    "  - [ ] x\n",
+    "#. x (depends on 1)\n",
+    "1. x\n   ```\n",
+    "## #. x\n",
+    "## Phase #: x\n**Depends on**: Phase 1\n",
+    "### Task #: x\n- [ ] step\n",
+    "### Iteration #: x\n",
+    "| # | x | 1 | |\n",
+    "x # needs 2 and 3.\n",
+    "1 → (2 ∥ 3) → # ",
+    "**Wave #**: 1, 2\n",
+    "  key-#: ready-for-dev\n",
+    "> ",
+    "- ",
+    "<!-- ",
+    "---\n",
+    "===\n",
+    "{\"tasks\":[",
+    "{\"id\":#,\"title\":\"x\",\"dependencies\":[1]},",
+    "`",
+    "#",
+    "\t",
+    "\u{2b1c} x\n",
+];
+
+#[test]
+fn plans_of_every_format_are_read_in_time_that_grows_with_them() {
+    use backstop_plan::document::{By, Format, PlanText, ReadOptions, read};
+    const BYTES_MAX: usize = 16 << 10;
+    // Where nobody says which it is, all are looked at.
+    let formats: Vec<Option<Format>> = std::iter::once(None).chain(Format::ALL.map(Some)).collect();
+    for piece in PIECES_OF_PLANS {
+        let pieces: String = (1..=BYTES_MAX / piece.len())
+            .map(|n| if piece.len() > 1 { piece.replace('#', &n.to_string()) } else { (*piece).to_owned() })
+            .collect();
+        // Cut at the end of a piece, more or less: texts of doubling size begin alike.
+        let part = |text: &str| pieces.chars().take(text.len()).collect::<String>();
+        for format in &formats {
+            let is_json = matches!(format, Some(Format::TaskMaster | Format::Ralph));
+            let (name, before) = match (format, is_json) {
+                (Some(Format::Bmad), _) => ("sprint-status.yaml", "development_status:\n"),
+                (_, true) => ("tasks.json", "{\"tasks\":["),
+                _ => ("tasks.md", "# Tasks\n\n"),
+            };
+            for by in [None, Some(By::Task)].into_iter().take(if format.is_none() { 2 } else { 1 }) {
+                let options = ReadOptions { format: *format, by };
+                let reader = |text: &str| {
+                    let text = format!("{before}{}", part(text));
+                    drop(read(&[PlanText { name, text: text.as_bytes() }], &options));
+                };
+                assert_linear(&format!("{format:?} by {by:?}, {piece:?}"), "x", BYTES_MAX, &reader);
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_of_planners_and_explorers_are_read_in_time_that_grows_with_them() {
+    let planner = |text: &str| drop(backstop_campaign::planner_answer::PlannerAnswer::read(text));
+    let pieces = [
+        "```json\n{\"tasks\":[",
+        "{\"tasks\":[{",
+        "{",
+        "}",
+        "[",
+        "\\",
+        "\"",
+        "## Blocking Questions\n- what?\n",
+        "- [ ] x\n",
+        "{\"id\":\"1\"},",
+    ];
+    let explorer = |text: &str| drop(backstop_campaign::explore::extract_json(text));
+    for piece in pieces {
+        assert_linear("planner", piece, TEXT_BYTES_MAX, &planner);
+        assert_linear("explorer", piece, TEXT_BYTES_MAX, &explorer);
+    }
+}
+
+#[test]
+fn settings_of_a_project_are_read_in_time_that_grows_with_them() {
+    let folder = crate::harness::Folder::outside("growth-settings");
+    let around = backstop_config::Surroundings {
+        cwd: folder.path().to_owned(),
+        home: None,
+        xdg_config_home: None,
+        env: &|_| None,
+        users: vec![rustix::process::geteuid().as_raw()],
+        state_root: None,
+    };
+    let settings = |text: &str| {
+        folder.file("backstop.toml", text);
+        drop(backstop_config::load(&around, &[], &|_, _| false));
+        drop(backstop_config::candidate(&around));
+    };
+    for piece in [
+        "a = 1\n",
+        "=",
+        "a_key=",
+        "a_key=b,",
+        "[a.",
+        "[[a]]\n",
+        "a=\"",
+        "{a={a=",
+        "\"\"\"",
+        "#",
+        "mcp.a.env.X_KEY = \"plain-words\"\n",
+        "mcp.from = [\"./a.json\"]\n",
+        "\u{e9}=",
+        "\n",
+    ] {
+        assert_linear("settings", piece, TEXT_BYTES_MAX / 4, &settings);
+    }
+}

@@ -443,3 +443,56 @@ fn what_is_known_by_its_value_is_found_nowhere() {
         }
     }
 }
+
+#[test]
+fn what_lists_settings_shows_no_secret_of_them() {
+    let project = Project::new("leaks-listed");
+    project.settings(
+        "[notify.x]\ntype = \"webhook\"\nurl = \"https://hooks.example.com/services/T0/plain-path-01/x?sig=plain-query\"\n\
+         [notify.y]\ntype = \"command\"\ncommand = [\"notify\", \"--token\", \"plain-word-of-a-sink\"]\n\
+         [mcp.s]\ncommand = \"/nonexistent/server --api-key plain-word-of-a-server\"\n\
+         env = { API_KEY = \"plain-word-of-an-env\" }\n\
+         [mcp.t]\nurl = \"http://127.0.0.1:1/mcp/plain-path-02?key=plain-query-of-a-server\"\n\
+         headers = { Authorization = \"Bearer plain-word-of-a-header\" }\n\
+         [agent.foo]\ncommand = [\"foo\", \"--password\", \"plain-word-of-an-agent\", \"{prompt_file}\"]\n\
+         [llm.upstream.u]\nurl = \"http://127.0.0.1:1\"\nheaders = { X-Api-Key = \"plain-word-of-a-model\" }\n",
+    );
+    project.file("plan.md", "# Plan\n\n## Phase 1: a\n- [ ] x\n");
+    for line in [
+        "config show",
+        "config show --origin",
+        "config show --json",
+        "config check",
+        "config get agent.foo.command",
+        "config get mcp.t.url",
+        "config get notify.x.url",
+        "agents",
+        "agents --json",
+        "doctor",
+        "doctor --json",
+        "doctor --sinks",
+        "notify list",
+        "notify list --json",
+        "notify test",
+        "tools list",
+        "tools list --json",
+        "tools doctor",
+        "tools call s__x",
+        "tools call t__x",
+        "trust --show",
+        "proxy --env",
+        "run plan.md --agent foo --dry-run",
+        "run plan.md --agent foo --commit none --gates none",
+        "plan status",
+        "plan status --json",
+        "explain",
+        "explain --json",
+        "diagnose",
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let done = project.run(&words).go();
+        for text in [done.stdout(), done.stderr()] {
+            assert!(!text.contains("plain-"), "`backstop {line}` shows: {text}");
+        }
+    }
+}

@@ -70,6 +70,57 @@ fn a_run_of_a_subfolder_that_was_killed_is_shown_and_goes_on_from_anywhere() {
 }
 
 #[test]
+fn nobody_watches_resume_all_so_it_starts_only_what_a_person_started() {
+    let project = Project::git("resume-all-owner");
+    let kill = r#"pid=${BACKSTOP_RUN_MARK#*.}; kill -9 "${pid%%.*}"; sleep 5"#;
+    let plan = |last: &str| {
+        PlanText::new()
+            .sh("1", "", "true")
+            .sh("2", "1", &format!("mkdir \"$PLACE/killed\" && {{ {kill}; }}; true"))
+            .sh("3", "2", last)
+    };
+    plan("touch $PLACE/as-started").write(&project);
+    run(&project, &["--commit", "none"]).go();
+    let place_folder = project.beside("place").display().to_string();
+    let all = || project.run(&["run", "--resume-all"]).env("PLACE", &place_folder).go();
+    let is_left = |why: &[&str]| {
+        let said = all().code(1).stderr();
+        has(&said, &["warning:", "plan.md is left to you: "]);
+        has(&said, why);
+    };
+
+    // What came with a `git pull` is nobody's word yet; what is complete may be told differently.
+    let marked = project.read("plan.md");
+    project.file("plan.md", marked.replace("as-started", "as-pulled"));
+    is_left(&[
+        "the plan has changed since it was started: 3",
+        "hint: read the plan, then in ",
+        "`backstop run ",
+    ]);
+    project.file("plan.md", marked.replacen("gates = []", "gates = []\nsetup = [\"touch pulled\"]", 1));
+    is_left(&["the plan's settings for all phases have changed since it was started"]);
+    project.sh("mv plan.md away.md");
+    is_left(&["hint: mend it, then in "]);
+    project.file("plan.md", &marked);
+
+    // Only root can give a file away.
+    if rustix::process::geteuid().is_root() {
+        let give = |path: &str, uid: u32| {
+            std::os::unix::fs::chown(project.path().join(path), Some(uid), None).unwrap();
+        };
+        for path in ["plan.md", ".git", "."] {
+            give(path, 65534);
+            is_left(&["belongs to another user (uid 65534)", "trust.safe_directories"]);
+            give(path, 0);
+        }
+    }
+    has(&all().code(0).stderr(), &["plan.md goes on (1 of 3 phases complete)"]);
+    until("it is complete", || events(&project, "run.ended").iter().any(|end| end["outcome"] == "done"));
+    assert!(project.beside("place/as-started").exists());
+    assert!(!project.beside("place/as-pulled").exists());
+}
+
+#[test]
 fn a_halt_says_what_was_done_what_was_not_and_how_to_go_on() {
     let project = Project::git("resume-summary");
     halting().write(&project);

@@ -313,10 +313,19 @@ fn a_second_ctrl_c_ends_a_command_that_ignores_it_at_a_terminal_of_its_own() {
 }
 
 #[test]
-fn without_open_files_it_says_so_and_exits_125() {
+fn without_open_files_a_command_is_run_as_it_is_and_what_was_asked_for_is_refused() {
     let project = Project::new("processes-ulimit");
+    for files in (5..=30).chain([40]) {
+        let script = format!("ulimit -n {files}; exec {BIN} exec -- sh -c 'echo out; exit 3'");
+        let output = project.program("bash", &["-c", &script]).output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(3), &b"out\n"[..]), "{files}: {words}");
+        let is_told = words.contains("it is run without Backstop");
+        assert!(is_told || files > 20, "{files}: {words}");
+        assert!(!is_told || files < 40, "{files}: {words}");
+    }
     for files in 5..=14 {
-        let script = format!("ulimit -n {files}; exec {BIN} exec -- true");
+        let script = format!("ulimit -n {files}; exec {BIN} exec --timeout 1m -- true");
         for backtrace in ["0", "1"] {
             let mut command = project.program("bash", &["-c", &script]);
             let output = command.env("RUST_BACKTRACE", backtrace).output().unwrap();

@@ -2,7 +2,7 @@
 //! and never where Backstop speaks.
 
 #[path = "../../../backstop-report/tests/support/injections.rs"]
-mod injections;
+pub(crate) mod injections;
 
 use crate::tools::Tools;
 use injections::{SENTENCES, WRAPPINGS, holds, outside_fences};

@@ -28,6 +28,8 @@ pub(super) enum Kind {
     SecretPath,
     /// A program whose arguments may be secrets.
     Program,
+    /// A program or a flag of one that reads a secret from its standard input.
+    Reader,
 }
 
 /// Something to look for.
@@ -314,6 +316,25 @@ const OTHERS: &[Anchor] = &[
     anchor("vault unseal", Kind::Program),
     anchor("gh variable", Kind::Program),
     anchor("glab variable", Kind::Program),
+    anchor("buildah", Kind::Program),
+    anchor("sudo -S", Kind::Reader),
+    anchor("sudo --stdin", Kind::Reader),
+    anchor("password-stdin", Kind::Reader),
+    anchor("token-stdin", Kind::Reader),
+    anchor("key-stdin", Kind::Reader),
+    anchor("-pass stdin", Kind::Reader),
+    anchor("-passin stdin", Kind::Reader),
+    anchor("passwd --stdin", Kind::Reader),
+    anchor("chpasswd", Kind::Reader),
+    anchor("--with-token", Kind::Reader),
+    anchor("--passphrase-fd", Kind::Reader),
+    anchor("vault login -", Kind::Reader),
+    anchor("bao login -", Kind::Reader),
+    anchor("gh secret set", Kind::Reader),
+    anchor("wrangler secret put", Kind::Reader),
+    anchor("vercel env add", Kind::Reader),
+    anchor("secrets import", Kind::Reader),
+    anchor("cryptsetup ", Kind::Reader),
 ];
 
 const COUNT: usize = TOKENS.len() + OTHERS.len();

@@ -102,6 +102,8 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(&["lftp"], "-u", Form::After(b',')),
     flag(&["curl"], "--oauth2-bearer", Form::Next),
     flag(&["curl"], "-E", Form::After(b':')),
+    flag(&["curl"], "--cert", Form::After(b':')),
+    flag(&["curl"], "--proxy-cert", Form::After(b':')),
     flag(&["wget", "aria2c"], "--http-passwd", Form::Either),
     flag(&["codecov"], "-t", Form::Either),
     flag_of(&["doctl"], "init", "-t", Form::Either),

@@ -279,7 +279,7 @@ fn quoted_until(text: &[u8], at: usize) -> usize {
 }
 
 /// The words of a command line, without their quotes, and where it ends.
-fn words(text: &[u8], from: usize) -> (Vec<Range<usize>>, usize) {
+pub(super) fn words(text: &[u8], from: usize) -> (Vec<Range<usize>>, usize) {
     let limit = text.len().min(from + COMMAND_BYTES_MAX);
     let mut words = Vec::new();
     let mut at = from;

@@ -14,6 +14,7 @@ mod inside;
 mod kubernetes;
 mod names;
 mod next_line;
+mod piped;
 mod private_key;
 mod sentence;
 mod sql;
@@ -118,6 +119,10 @@ impl State {
             Kind::Scheme => names::after_scheme(text, at..end),
             Kind::Url => url::user_info(text, end),
             Kind::SecretPath => url::secret_path(text, end),
+            Kind::Reader => {
+                piped::find(text, at, &mut self.elsewhere);
+                None
+            }
             Kind::Program => {
                 if at >= self.commands_until {
                     self.commands_until = command_line::find(text, at, &mut self.elsewhere);

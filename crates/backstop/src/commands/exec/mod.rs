@@ -17,7 +17,7 @@ use crate::error::{CliError, failed};
 use crate::{inherited, process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::{Name, RunId};
-use backstop_exec::{OutputRequest, OwnOutputs, is_interactive_shell, own_input};
+use backstop_exec::{OutputRequest, OwnOutputs, become_command, is_interactive_shell, may_watch, own_input};
 use backstop_report::{loop_warning, reused_line};
 use backstop_runtime::admission::{OnWait, client_of, near_provider, provider_named};
 use backstop_runtime::command::{
@@ -51,8 +51,14 @@ pub(crate) fn run(args: &Exec, log_format: Option<LogFormat>) -> Result<u8, CliE
     if args.is_quiet() {
         terminal::be_quiet();
     }
+    let request = args.request(argv);
+    let asks_for_result = args.json || args.dry_run || args.classify || args.quiet_failure || args.proxy;
+    if !asks_for_result && args.report.is_none() && args.cache.is_none() && request.must_go_unwatched() {
+        let error = request.run_unwatched(|what, hint| terminal::warn(what, Some(hint)));
+        return Err(failed(format!("cannot start the command: {error}")));
+    }
     let cached_for = args.cache.as_deref().map(backstop_core::duration::parse).transpose();
-    let command = Arc::new(PreparedCommand::new(&Arc::new(project), args.request(argv))?);
+    let command = Arc::new(PreparedCommand::new(&Arc::new(project), request)?);
     Run { cached_for: cached_for?, args, command }.go()
 }
 

@@ -3,7 +3,6 @@
 
 use crate::error::{CliError, DONE, FAILED, failed};
 use crate::{process, terminal};
-use backstop_core::SafeText;
 use backstop_plan::interrupted::interrupted_runs;
 
 /// Goes on with all of them. Says which, and which could not be started.
@@ -20,21 +19,14 @@ pub(super) fn run() -> Result<u8, CliError> {
     }
     let program =
         std::env::current_exe().map_err(|error| failed(format!("cannot find this program: {error}")))?;
+    let around = process::surroundings()?;
     let mut failures = 0;
     for run in &runs {
-        let place = SafeText::new(run.project.to_string_lossy()).line(300);
-        let plan = SafeText::new(run.plan.as_str()).line(200);
-        match run.start(&program) {
-            Ok(log) => {
-                let (done, all) = run.phases;
-                let log =
-                    log.map(|log| format!("; its output goes to {}", log.display())).unwrap_or_default();
-                terminal::say(&format!("{place}: {plan} goes on ({done} of {all} phases complete){log}\n"));
-            }
-            Err(error) => {
+        match run.resume(&program, &around) {
+            Ok(told) => terminal::say(&told),
+            Err(obstacle) => {
                 failures += 1;
-                let hint = format!("in {place}: `{}`", run.resume);
-                terminal::warn(&format!("{place}: {plan} could not be started: {error}"), Some(&hint));
+                terminal::warn(&obstacle.what, Some(&obstacle.hint));
             }
         }
     }
