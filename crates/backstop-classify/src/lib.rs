@@ -40,6 +40,7 @@ mod excerpt;
 mod grammar;
 pub mod learned;
 mod limit_window;
+mod limited_model;
 mod matcher;
 mod mentioned;
 mod observation;
@@ -69,12 +70,13 @@ pub use credential::{CredentialFacts, add_credential_facts, credential_facts};
 pub use effect::{Effect, Effects, NothingDone, Repeatable};
 pub use effect_rule::{Changes, EffectRule};
 pub use examples::{ExampleFailure, check_examples};
+pub use limited_model::{is_account_limit, limited_model, limited_model_of, model_of_window};
 pub use observation::Observation;
 pub use pack::PackError;
 pub use program::{Call, Calls, all_calls, calls};
 pub use provider::{
-    agent_names, credential_variables, limited_model, limited_model_of, model_of_command, provider_names,
-    provider_of_command, provider_of_name,
+    agent_names, credential_variables, model_of_command, model_of_words, provider_names, provider_of_command,
+    provider_of_name,
 };
 pub use row::read_row;
 pub use rule::{Example, List, Rule, RuleOutcome, Text, Trace, Weight};

@@ -312,38 +312,16 @@ pub fn credential_variables(provider: &str) -> Vec<&'static str> {
 pub fn model_of_command(command: &str) -> Option<String> {
     calls(command).into_iter().find_map(|(program, words)| {
         CLIENTS.iter().find(|(name, ..)| *name == program)?;
-        let joined = words.iter().find_map(|word| word.strip_prefix("--model="));
-        let after = || words.iter().skip_while(|word| !matches!(word.as_str(), "--model" | "-m")).nth(1);
-        let model = joined.map(str::to_owned).or_else(|| after().cloned())?;
-        (!model.is_empty() && model.len() <= MODEL_BYTES_MAX).then_some(model)
+        model_of_words(&words)
     })
 }
 
-/// Words of limits that hold for an account, whatever model it asks for.
-const ACCOUNT_LIMITS: &[&str] =
-    &["usage limit", "session limit", "weekly limit", "5-hour limit", "hour limit reached", "daily limit"];
-
-/// The model that a refusal is about: the one that it names, none where it speaks of the account,
-/// else the one that the command asks for.
-pub fn limited_model(refusal: &str, command: Option<&str>) -> Option<String> {
-    limited_model_of(refusal, command.and_then(model_of_command))
-}
-
-/// The same for a request that asks for the model `asked`.
-pub fn limited_model_of(refusal: &str, asked: Option<String>) -> Option<String> {
-    let lower = refusal.to_ascii_lowercase();
-    let named = lower.split("limit reached for ").nth(1).and_then(|rest| {
-        let name = rest.split([' ', ',', ';', ':']).next()?.trim_end_matches('.');
-        // `for requests`, `for 5 hours`: models have a letter, a digit and a hyphen.
-        let is_model = name.contains('-')
-            && name.bytes().any(|b| b.is_ascii_digit())
-            && name.bytes().any(|b| b.is_ascii_lowercase());
-        (is_model && name.len() <= MODEL_BYTES_MAX).then(|| name.to_owned())
-    });
-    if named.is_some() || ACCOUNT_LIMITS.iter().any(|words| lower.contains(words)) {
-        return named;
-    }
-    asked
+/// The model that the arguments of an agent ask for.
+pub fn model_of_words(words: &[String]) -> Option<String> {
+    let joined = words.iter().find_map(|word| word.strip_prefix("--model="));
+    let after = || words.iter().skip_while(|word| !matches!(word.as_str(), "--model" | "-m")).nth(1);
+    let model = joined.map(str::to_owned).or_else(|| after().cloned())?;
+    (!model.is_empty() && model.len() <= MODEL_BYTES_MAX).then_some(model)
 }
 
 /// The longest name of a model.
@@ -405,20 +383,6 @@ mod tests {
                 .iter()
                 .all(|name| provider_names().any(|n| n == *name))
         );
-    }
-
-    #[test]
-    fn a_limit_is_of_the_model_that_it_names_or_of_the_account() {
-        let command = Some("codex exec --model gpt-5 x");
-        for (refusal, want) in [
-            ("Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM)", Some("gpt-4o")),
-            ("Rate limit reached for requests. Please try again in 50s.", Some("gpt-5")),
-            ("You've hit your usage limit. Try again in 20 minutes.", None),
-            ("You've hit your session limit · resets 3pm", None),
-            ("HTTP 429 Too Many Requests", Some("gpt-5")),
-        ] {
-            assert_eq!(limited_model(refusal, command).as_deref(), want, "{refusal}");
-        }
     }
 
     #[test]

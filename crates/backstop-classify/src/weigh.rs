@@ -11,6 +11,7 @@ use crate::credential;
 use crate::grammar::Reading;
 use crate::learned::{self, Sketch};
 use crate::limit_window::Limit;
+use crate::limited_model::{model_of_window, named_model};
 use crate::matcher::{Match, Matcher};
 use crate::mentioned;
 use crate::observation::Observation;
@@ -464,9 +465,18 @@ impl Weigher<'_> {
                 provider: facts.provider.as_ref().map(SafeText::raw),
             };
             facts.window = limit.window();
+            let named = limit.lines.iter().find_map(|line| named_model(line));
+            facts.model = self.claimed_model().or(named).map(|model| self.safe(&model));
         }
         self.credential_facts(reason, winner, candidates, &mut facts);
         facts
+    }
+
+    /// The model whose window refused, as Anthropic's header says.
+    fn claimed_model(&self) -> Option<String> {
+        let claim = "anthropic-ratelimit-unified-representative-claim";
+        let claim = self.signal.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(claim));
+        model_of_window(claim?.1.trim()).map(str::to_owned)
     }
 
     /// Whose credential was refused, which one it was and how it is renewed, as far as the command,

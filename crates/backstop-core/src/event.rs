@@ -309,6 +309,9 @@ pub enum EventKind {
         /// Whose limit it is, where that is known.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         provider: Option<SafeText>,
+        /// The model that the limit is of, where it is that of one model.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        model: Option<SafeText>,
         /// The window of time that the limit counts in, where that is known.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         window: Option<crate::wait::LimitWindow>,

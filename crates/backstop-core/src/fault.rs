@@ -79,6 +79,9 @@ pub struct Facts {
     /// The provider of the service that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<SafeText>,
+    /// The model that a rate limit is of, where it is that of one model: `opus`, `gpt-4o`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<SafeText>,
     /// The credential that was refused: the variable that holds it, or a login by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credential: Option<SafeText>,

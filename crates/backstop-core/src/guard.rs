@@ -32,6 +32,11 @@ impl GuardKey {
         Self { provider, account: Some(String::new()), model: Some(String::new()) }
     }
 
+    /// Any account of a provider, and a model that is not known.
+    pub fn any_account(provider: Name) -> Self {
+        Self { provider, account: None, model: Some(String::new()) }
+    }
+
     /// For the account of this credential. `secret` is random and stays on this machine, so that
     /// nobody can find the credential by trying.
     pub fn with_credential(mut self, secret: &[u8], credential: &str) -> Self {
@@ -43,8 +48,11 @@ impl GuardKey {
         self
     }
 
-    /// For this model. A name that no provider would give is passed over.
+    /// For this model. A name that no provider would give is passed over. Of `opus[1m]` and
+    /// `anthropic/claude-opus-4-1` the model counts, and not its size or who serves it.
     pub fn with_model(mut self, model: &str) -> Self {
+        let model = model.split('[').next().unwrap_or_default();
+        let model = model.rsplit('/').next().unwrap_or_default();
         let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b':');
         if !model.is_empty() && model.len() <= MODEL_BYTES_MAX && model.bytes().all(allowed) {
             self.model = Some(model.to_ascii_lowercase());
@@ -74,16 +82,26 @@ impl GuardKey {
     }
 
     /// Whether a limit that was learned under `learned` holds for whoever asks under this key. What
-    /// was learned of an unknown account or model may be anybody's.
+    /// was learned of an unknown account or model may be anybody's, and what was learned of `opus`
+    /// holds for every model of that name.
     pub fn is_held_by(&self, learned: &GuardKey) -> bool {
-        let fits = |asked: &Option<String>, learned: &Option<String>| match (asked, learned) {
+        let fits = |asked: &Option<String>, learned: &Option<String>, is_same: fn(&str, &str) -> bool| match (
+            asked, learned,
+        ) {
             (None, _) | (_, None) => true,
-            (Some(asked), Some(learned)) => learned.is_empty() || asked == learned,
+            (Some(asked), Some(learned)) => learned.is_empty() || is_same(asked, learned),
         };
         self.provider == learned.provider
-            && fits(&self.account, &learned.account)
-            && fits(&self.model, &learned.model)
+            && fits(&self.account, &learned.account, |asked, learned| asked == learned)
+            && fits(&self.model, &learned.model, is_of_model)
     }
+}
+
+/// Whether a limit of the model `learned` holds for who asks for `asked`: the same one, or one of
+/// its family (`claude-opus-4-1` of `opus`). A name with a version is no family.
+fn is_of_model(asked: &str, learned: &str) -> bool {
+    let is_family = learned.bytes().all(|b| b.is_ascii_alphabetic());
+    asked == learned || (is_family && asked.split(['-', '.', '_', ':']).any(|part| part == learned))
 }
 
 /// All accounts and models of a provider.
@@ -283,6 +301,25 @@ mod tests {
             assert_eq!(GuardKey::parse(&learned.to_string()).as_ref(), Some(learned));
         }
         assert!(!mine.to_string().contains("sk-1"));
+    }
+
+    #[test]
+    fn a_limit_of_a_family_of_models_holds_for_all_of_them() {
+        let key = |model: &str| GuardKey::unknown_account("anthropic".parse().unwrap()).with_model(model);
+        for (asked, learned, holds) in [
+            ("opus", "opus", true),
+            ("claude-opus-4-1", "opus", true),
+            ("Opus[1m]", "opus", true),
+            ("anthropic/claude-opus-4-1", "opus", true),
+            ("sonnet", "opus", false),
+            ("opusplan", "opus", false),
+            ("gpt-5-mini", "gpt-5", false),
+            ("opus", "claude-opus-4-1", false),
+            // Who names no model may get another one.
+            ("", "opus", false),
+        ] {
+            assert_eq!(key(asked).is_held_by(&key(learned)), holds, "{asked} {learned}");
+        }
     }
 
     #[test]

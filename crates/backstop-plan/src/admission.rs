@@ -202,7 +202,8 @@ impl host::Admission for PhaseAdmission {
         // Whoever the failure names has refused, whatever the agent's usual provider is.
         if let (Some(name), Ok(store)) = (named(fault), self.project.limits()) {
             let process = &self.project.process;
-            let key = key_of(store, &name, model_refused(fault, None), process, true);
+            let asked = self.phases.get(node).and_then(|phase| phase.current().admission.asked_model());
+            let key = key_of(store, &name, model_refused(fault, asked), process, true);
             let learned = learn_refusal(store, &key, fault, false, self.sentence_max, process.now());
             return learned.ok().flatten().into_iter().collect();
         }

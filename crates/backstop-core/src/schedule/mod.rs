@@ -29,7 +29,7 @@ pub use graph::{Graph, GraphError, Growth, NewNode};
 pub use merge::{Merge, MergeError, NodeChange};
 pub use waits::LimitWait;
 
-use crate::{Action, Dispatch, Failure, How, Machine, Policy, Reason, SafeText, Verdict};
+use crate::{Action, Dispatch, Failure, How, Machine, Policy, Reason, Verdict};
 use std::sync::Arc;
 use std::time::Duration;
 use waits::LimitWaits;
@@ -460,9 +460,10 @@ impl Schedule {
 
     fn failed(&self, node: usize, failure: &Failure<'_>, now: Duration) -> Vec<Happening> {
         let mut machine = self.nodes[node].machine.clone();
-        let provider = failure.fault.facts.provider.as_ref().map_or("", SafeText::raw).to_ascii_lowercase();
+        let facts = &failure.fault.facts;
+        let limit = LimitWait::name(facts.provider.as_ref(), facts.model.as_ref());
         let own = self.nodes[node].wait.filter(|_| machine.is_waiting_blindly());
-        let number = self.waits.number(&provider, own, now);
+        let number = self.waits.number(&limit, own, now);
         let verdict = machine.failed(&Failure { may_wait: number.is_some(), ..failure.clone() });
         let after = match &verdict.decision.action {
             Action::Retry { after, .. } | Action::AwaitGuard { after, .. } => Some(*after),
@@ -488,7 +489,7 @@ impl Schedule {
         };
         let until = now.saturating_add(after);
         let is_limit = failure.fault.reason == Reason::RateLimited && verdict.outside && !after.is_zero();
-        let wait = number.filter(|_| is_limit).map(|number| LimitWait { number, provider, until });
+        let wait = number.filter(|_| is_limit).map(|number| LimitWait { number, limit, until });
         vec![decided(NodeState::Waiting { not_before: until, siblings }, wait)]
     }
 

@@ -1,7 +1,8 @@
-//! The waits of a run for rate limits. Nodes that wait for the same provider at the same time share
+//! The waits of a run for rate limits. Nodes that wait for the same limit at the same time share
 //! a wait; so do the growing waits of a node for a limit whose end nobody knows. A run may begin so
 //! many of them and no more, so that nobody sleeps through a night of refusals.
 
+use crate::SafeText;
 use std::time::Duration;
 
 /// A wait that a node begins or shares.
@@ -9,10 +10,21 @@ use std::time::Duration;
 pub struct LimitWait {
     /// The number of the wait in its run, counted from 1.
     pub number: u32,
-    /// Whose limit it is; empty where nobody knows.
-    pub provider: String,
+    /// Whose limit it is, a provider or `provider/model`; empty where nobody knows.
+    pub limit: String,
     /// When it is over, in time since the run began.
     pub until: Duration,
+}
+
+impl LimitWait {
+    /// The name of a limit: the provider's, or that of one of its models.
+    pub fn name(provider: Option<&SafeText>, model: Option<&SafeText>) -> String {
+        let provider = provider.map_or("", SafeText::raw).to_ascii_lowercase();
+        match model {
+            Some(model) => format!("{provider}/{}", model.raw().to_ascii_lowercase()),
+            None => provider,
+        }
+    }
 }
 
 /// The waits that a run has begun.
@@ -34,8 +46,8 @@ impl LimitWaits {
 
     /// The number of the wait that a node would share or begin now; nothing where all are used.
     /// `own` is the wait that this node's last attempt followed, if the next belongs to it.
-    pub(super) fn number(&self, provider: &str, own: Option<u32>, now: Duration) -> Option<u32> {
-        let shared = self.under_way.iter().find(|wait| wait.provider == provider && wait.until > now);
+    pub(super) fn number(&self, limit: &str, own: Option<u32>, now: Duration) -> Option<u32> {
+        let shared = self.under_way.iter().find(|wait| wait.limit == limit && wait.until > now);
         let number = shared.map(|wait| wait.number).or(own).unwrap_or(self.begun.saturating_add(1));
         (number <= self.last.max(self.begun)).then_some(number)
     }
@@ -56,8 +68,8 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
-    fn wait(number: u32, provider: &str, until: Duration) -> LimitWait {
-        LimitWait { number, provider: provider.to_owned(), until }
+    fn wait(number: u32, limit: &str, until: Duration) -> LimitWait {
+        LimitWait { number, limit: limit.to_owned(), until }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use super::{answer, starts_agent};
 use crate::surroundings::{HookError, Surroundings};
+use backstop_core::guard::GuardKey;
 use backstop_core::{Name, SafeText};
 use backstop_report::{agent_denied, agent_frozen};
 use backstop_runtime::ProjectError;
@@ -17,8 +18,8 @@ pub(super) fn answer(
     command: Option<&str>,
     own: &str,
 ) -> Result<Option<Value>, HookError> {
-    let providers = starts_agent(tool, command, own);
-    if providers.is_empty() || around.disabled {
+    let started = starts_agent(tool, command, own);
+    if started.is_empty() || around.disabled {
         return Ok(None);
     }
     let Some(folder) = (around.folder)() else { return Ok(None) };
@@ -28,9 +29,12 @@ pub(super) fn answer(
         return Ok(Some(answer::deny(&agent_frozen(freeze.reason, &freeze.why))));
     }
     let Some(store) = LimitStore::open_existing(&folder)? else { return Ok(None) };
-    for provider in providers {
-        let provider: Name = provider.parse().map_err(ProjectError::from)?;
-        if let Some(closed) = store.guard(&provider)?.and_then(|guard| guard.closed) {
+    for started in started {
+        let provider: Name = started.provider.parse().map_err(ProjectError::from)?;
+        // A limit of one model keeps nobody from asking for another one.
+        let key = GuardKey::any_account(provider.clone());
+        let key = started.model.map_or_else(|| key.clone(), |model| key.clone().with_model(&model));
+        if let Some(closed) = store.guard(key)?.and_then(|guard| guard.closed) {
             let now = (around.now)();
             let left = closed.left(now);
             let why = SafeText::new(closed.why);

@@ -110,6 +110,7 @@ pub fn turn_fault(event: &Event, classifier: &Classifier, at: Timestamp) -> Opti
         if named == Reason::RateLimited {
             fault.facts.retry_after_seconds = read.facts.retry_after_seconds;
             fault.facts.resets_at = read.facts.resets_at;
+            fault.facts.model = read.facts.model;
         }
         fault.facts.provider = read.facts.provider;
         fault.evidence = read.evidence;

@@ -26,7 +26,7 @@ mod turn;
 pub use event::{AgentEvent, Event, ToolFailure};
 pub use fault::{fault_signature, tool_fault, turn_fault};
 pub use handle::handle;
-pub use starts::starts_agent;
+pub use starts::{Started, starts_agent};
 pub use transcript::{BrokenTurn, TRANSCRIPT_BYTES_MAX, broken_turn, call_exit};
 
 /// From how many times in a row on an agent is told to stop repeating a fault.

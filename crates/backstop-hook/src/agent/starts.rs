@@ -1,6 +1,6 @@
-//! Whether a tool starts an agent, and whose requests that one sends.
+//! Whether a tool starts an agent, and whose requests that one sends, for which model.
 
-use backstop_classify::calls;
+use backstop_classify::{calls, model_of_words};
 
 /// Tools of agents that start another one.
 const TOOLS: &[&str] = &["Task", "Agent"];
@@ -47,18 +47,27 @@ const PROGRAMS: &[Program] = &[
 /// Words with which an agent's program starts nothing.
 const ASKS: &[&str] = &["--version", "-v", "-V", "--help", "-h"];
 
-/// The providers whose requests a tool call would begin to send, each once; none where it starts no
-/// agent. `own` is the session's own provider.
-pub fn starts_agent<'p>(tool: &str, command: Option<&str>, own: &'p str) -> Vec<&'p str> {
+/// Whose requests an agent that is started would send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started<'p> {
+    /// The provider.
+    pub provider: &'p str,
+    /// The model that its command line asks for.
+    pub model: Option<String>,
+}
+
+/// Whose requests a tool call would begin to send, each once; none where it starts no agent. `own`
+/// is the session's own provider.
+pub fn starts_agent<'p>(tool: &str, command: Option<&str>, own: &'p str) -> Vec<Started<'p>> {
     if TOOLS.contains(&tool) {
-        return vec![own];
+        return vec![Started { provider: own, model: None }];
     }
     let Some(command) = command else { return Vec::new() };
     // Most commands name no agent at all: nothing is taken apart for those.
     if !PROGRAMS.iter().any(|program| program.names.iter().any(|name| command.contains(name))) {
         return Vec::new();
     }
-    let mut providers = Vec::new();
+    let mut all = Vec::new();
     for (name, words) in calls(command) {
         let Some(program) = PROGRAMS.iter().find(|program| program.names.contains(&name.as_str())) else {
             continue;
@@ -66,11 +75,12 @@ pub fn starts_agent<'p>(tool: &str, command: Option<&str>, own: &'p str) -> Vec<
         let first = words.iter().find(|word| !word.starts_with('-'));
         let asks = words.iter().any(|word| ASKS.contains(&word.as_str()));
         let beside = first.is_some_and(|first| program.besides.contains(&first.as_str()));
-        if !asks && !beside && !providers.contains(&program.provider) {
-            providers.push(program.provider);
+        let started = Started { provider: program.provider, model: model_of_words(&words) };
+        if !asks && !beside && !all.contains(&started) {
+            all.push(started);
         }
     }
-    providers
+    all
 }
 
 #[cfg(test)]
@@ -104,9 +114,13 @@ mod tests {
             ("Bash", None, ""),
             ("Read", None, ""),
             ("", Some("\u{1b}]52;c;claude\u{7}"), ""),
+            ("Bash", Some("claude --model opus -p a; claude --model=opus -p b"), "anthropic"),
+            ("Bash", Some("claude --model opus -p a; claude -p b"), "anthropic anthropic"),
         ];
         for (tool, command, want) in cases {
-            assert_eq!(starts_agent(tool, command, "anthropic").join(" "), want, "{tool} {command:?}");
+            let started = starts_agent(tool, command, "anthropic");
+            let providers: Vec<&str> = started.iter().map(|one| one.provider).collect();
+            assert_eq!(providers.join(" "), want, "{tool} {command:?}");
         }
     }
 }

@@ -176,7 +176,9 @@ fn reason_line(ending: &Ending, reason: Reason, now: Timestamp) -> String {
 fn limit_words(phase: PhaseProgress<'_>, now: Timestamp) -> Option<String> {
     let facts =
         &phase.node.errors.last().filter(|error| error.fault.reason == Reason::RateLimited)?.fault.facts;
-    let whom = facts.provider.as_ref().map(|provider| format!("{}, ", provider.line(40))).unwrap_or_default();
+    let model = facts.model.as_ref().map(|model| format!(" ({})", model.line(40))).unwrap_or_default();
+    let whom =
+        facts.provider.as_ref().map(|provider| format!("{}{model}, ", provider.line(40))).unwrap_or_default();
     let what = facts.window.map_or("rate limit", LimitWindow::words);
     Some(match facts.resets_at.filter(|at| *at > now) {
         Some(at) => format!("{whom}{what}, resets {} (in {})", near_time(at, now), duration(at.since(now))),

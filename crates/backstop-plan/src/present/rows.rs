@@ -64,6 +64,7 @@ pub(super) fn wait(record: &RunRecord, node: &NodeRecord, now: Timestamp) -> Opt
     let left = own.left(now);
     Some(LimitWaitRow {
         provider: whole.provider.clone(),
+        model: whole.model.clone(),
         window: whole.window,
         resets_at: whole.resets_at,
         until: now.after(left),

@@ -12,6 +12,8 @@ use std::time::Duration;
 pub struct LimitWaitRow {
     /// Whose limit it is, where that is known.
     pub provider: Option<SafeText>,
+    /// The model that the limit is of, where it is that of one model.
+    pub model: Option<SafeText>,
     /// The window of time that the limit counts in, where that is known.
     pub window: Option<LimitWindow>,
     /// The end of the limit, as it was stated.
@@ -28,8 +30,9 @@ impl LimitWaitRow {
         let now = Timestamp::from_millis(
             self.until.as_millis().saturating_sub(i64::try_from(self.left.as_millis()).unwrap_or(i64::MAX)),
         );
-        let whom =
-            self.provider.as_ref().map(|provider| format!(" for {}", shown(provider, NAME_CHARS_MAX, style)));
+        let name = |text: &SafeText| shown(text, NAME_CHARS_MAX, style);
+        let model = self.model.as_ref().map(|model| format!(" ({})", name(model))).unwrap_or_default();
+        let whom = self.provider.as_ref().map(|provider| format!(" for {}{model}", name(provider)));
         let what = self.window.map_or("rate limit", LimitWindow::words);
         let until = match self.resets_at.filter(|at| *at > now) {
             Some(at) => format!("resets {}", near_time(at, now)),
@@ -42,6 +45,7 @@ impl LimitWaitRow {
     pub(super) fn json(&self) -> Value {
         json!({
             "provider": self.provider.as_ref().map(json_text),
+            "model": self.model.as_ref().map(json_text),
             "window": self.window,
             "resets_at": self.resets_at,
             "until": self.until,
@@ -81,6 +85,7 @@ mod tests {
         let after = |minutes: u64| now.after(Duration::from_secs(60 * minutes));
         let mut wait = LimitWaitRow {
             provider: Some("anthropic".into()),
+            model: None,
             window: Some(LimitWindow::FiveHour),
             resets_at: Some(after(140)),
             until: after(141),
@@ -90,6 +95,11 @@ mod tests {
         assert_eq!(
             words(&wait),
             "waiting for anthropic: session limit, resets 2026-11-18 01:00 UTC (2h 21m)"
+        );
+        wait = LimitWaitRow { model: Some("opus".into()), window: Some(LimitWindow::Week), ..wait };
+        assert_eq!(
+            words(&wait),
+            "waiting for anthropic (opus): weekly limit, resets 2026-11-18 01:00 UTC (2h 21m)"
         );
         wait = LimitWaitRow { resets_at: None, window: None, provider: None, ..wait };
         wait = LimitWaitRow { until: after(1), left: Duration::from_secs(60), ..wait };

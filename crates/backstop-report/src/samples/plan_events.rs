@@ -14,6 +14,7 @@ pub(crate) fn changes(t: &Texts) -> Vec<Change> {
     let began = Timestamp::from_millis(1_795_000_000_000);
     let limit = || LimitWaitRow {
         provider: Some("anthropic".into()),
+        model: None,
         window: Some(LimitWindow::FiveHour),
         resets_at: Some(began.after(secs(8_340))),
         until: began.after(secs(8_400)),

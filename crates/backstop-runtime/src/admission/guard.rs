@@ -222,10 +222,12 @@ pub fn wait_blocking(
     }
 }
 
-/// The model that a refusal closes the guard for.
-pub fn model_refused(fault: &Fault, command: Option<&str>) -> Option<String> {
+/// The model that a refusal closes the guard for: the one whose limit it is known to be, else what
+/// its words say of the model that was asked for.
+pub fn model_refused(fault: &Fault, asked: Option<String>) -> Option<String> {
+    let known = fault.facts.model.as_ref().map(|model| model.raw().to_owned());
     let said = fault.cause.as_ref().map_or("", SafeText::raw);
-    backstop_classify::limited_model(said, command)
+    known.or_else(|| backstop_classify::limited_model_of(said, asked))
 }
 
 /// The key of the guard of a provider: the account of the credential in the environment, and a

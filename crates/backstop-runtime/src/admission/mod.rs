@@ -235,6 +235,14 @@ impl OperationAdmission {
         model.unwrap_or_else(|| self.limits.operation.clone())
     }
 
+    /// The model that it asks for, where that is known.
+    pub fn asked_model(&self) -> Option<String> {
+        match self.identity() {
+            Some(identity) => identity.model.clone(),
+            None => backstop_classify::model_of_command(&self.limits.command),
+        }
+    }
+
     /// The key of the guard that holds for it.
     fn guard_key(
         &self,
@@ -335,10 +343,7 @@ impl OperationAdmission {
     /// recognised makes no database.
     fn guarded(&self) -> Option<(&Arc<LimitStore>, GuardKey)> {
         let (store, provider) = self.guarded_by()?;
-        let model = match self.identity() {
-            Some(identity) => identity.model.clone(),
-            None => backstop_classify::model_of_command(&self.limits.command),
-        };
+        let model = self.asked_model();
         // A request's account is always known, so that its window can be.
         let key = self.guard_key(store, &provider, model, self.request.is_some());
         Some((store, key))
@@ -597,13 +602,7 @@ impl OperationAdmission {
         if limited {
             let is_named = self.limits.provider.is_some();
             let process = &self.project().process;
-            let model = match self.identity() {
-                Some(identity) => {
-                    let said = fault.cause.as_ref().map_or("", SafeText::raw);
-                    backstop_classify::limited_model_of(said, identity.model.clone())
-                }
-                None => model_refused(fault, Some(&self.limits.command)),
-            };
+            let model = model_refused(fault, self.asked_model());
             let key = self.guard_key(store, &provider, model, true);
             let learned = learn_refusal(store, &key, fault, is_named, self.sentence_max, process.now());
             self.shared.guards.forget(&provider);

@@ -395,6 +395,7 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
             operation: Some(self.id(node)),
             wait: wait.number,
             provider: facts.and_then(|facts| facts.provider.clone()),
+            model: facts.and_then(|facts| facts.model.clone()),
             window: facts.and_then(|facts| facts.window),
             resets_at: facts.and_then(|facts| facts.resets_at),
             wait_ms: executor::millis(wait.until.saturating_sub(self.now())),

@@ -407,9 +407,10 @@ impl RunProgress {
         let now = self.resumed_at.unwrap_or_default();
         for at in 0..self.order.len() {
             let Some(wait) = self.node(at).wait.filter(|wait| !wait.left(now).is_zero()) else { continue };
-            let provider = self.waits.get(wait.number).and_then(|known| known.provider.clone());
-            let provider = provider.map_or_else(String::new, |provider| provider.raw().to_owned());
-            schedule.still_waiting(at, LimitWait { number: wait.number, provider, until: wait.left(now) });
+            let known = self.waits.get(wait.number);
+            let provider = known.and_then(|known| known.provider.as_ref());
+            let limit = LimitWait::name(provider, known.and_then(|known| known.model.as_ref()));
+            schedule.still_waiting(at, LimitWait { number: wait.number, limit, until: wait.left(now) });
         }
         Ok(schedule)
     }

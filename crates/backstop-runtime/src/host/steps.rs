@@ -33,6 +33,7 @@ impl<'h, R: Fold + Clone + Send + 'static, C: Send> Host<'h, R, C> {
                 operation: None,
                 wait: 0,
                 provider: None,
+                model: None,
                 window: None,
                 resets_at: None,
                 wait_ms: millis(after),

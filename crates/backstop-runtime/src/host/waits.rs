@@ -12,6 +12,8 @@ pub struct RunWait {
     pub number: u32,
     /// Whose limit it is, where that is known.
     pub provider: Option<SafeText>,
+    /// The model that the limit is of, where it is that of one model.
+    pub model: Option<SafeText>,
     /// The window of time that the limit counts in, where that is known.
     pub window: Option<LimitWindow>,
     /// The end of the limit, as it was stated.
@@ -84,7 +86,7 @@ impl RunWaits {
     /// A node begins or shares a wait. Gives the node's part of it; nothing where the event is
     /// none.
     pub(super) fn started(&mut self, node: &str, kind: &EventKind, at: Timestamp) -> Option<NodeWait> {
-        let EventKind::WaitStarted { wait, provider, window, resets_at, wait_ms, .. } = kind else {
+        let EventKind::WaitStarted { wait, provider, model, window, resets_at, wait_ms, .. } = kind else {
             return None;
         };
         let until = at.after(Duration::from_millis(*wait_ms));
@@ -94,6 +96,7 @@ impl RunWaits {
                 self.all.push(RunWait {
                     number: *wait,
                     provider: provider.clone(),
+                    model: model.clone(),
                     window: *window,
                     resets_at: *resets_at,
                     began: at,

@@ -7,7 +7,7 @@ use super::own_retries::EndedFor;
 use super::question::asked;
 use super::trouble::ResultTrouble;
 use crate::Claim;
-use backstop_classify::Classifier;
+use backstop_classify::{Classifier, is_account_limit};
 use backstop_core::{
     Evidence, Fault, Reason, SafeText, Signal, Surface, Timestamp, duration, from_seed_name,
 };
@@ -180,6 +180,9 @@ impl Case<'_> {
         }
         if fault.reason == Reason::RateLimited {
             fault.facts.window = failure.window.or(fault.facts.window);
+            // Where the window of a model is all that there is, it is called that of the account.
+            let of_field = failure.model.filter(|_| !is_account_limit(&failure.text));
+            fault.facts.model = of_field.map(SafeText::new).or(fault.facts.model);
         }
         if self.ended.timed_out() {
             let ran = duration::shown(self.ended.duration);

@@ -2,7 +2,8 @@
 //! that costs extra, and says so in an event; unless somebody allowed that, the limit is what it is
 //! without it: waited for.
 
-use backstop_core::{Fault, LimitWindow, Reason, Timestamp};
+use backstop_classify::model_of_window;
+use backstop_core::{Fault, LimitWindow, Reason, SafeText, Timestamp};
 use serde_json::Value;
 
 /// What an event stands for that says that usage is paid for from now on: the limit that the
@@ -20,7 +21,9 @@ pub(super) fn begun(line: &[u8]) -> Option<Fault> {
         "wait for the reset, or allow paid usage: `plan.allow_overage = true`, `--allow-overage`".into();
     fault.facts.provider = Some("anthropic".into());
     fault.facts.from_client = true;
-    fault.facts.window = info.get("rateLimitType").and_then(Value::as_str).and_then(LimitWindow::in_text);
+    let kind = info.get("rateLimitType").and_then(Value::as_str).unwrap_or_default();
+    fault.facts.window = LimitWindow::in_text(kind);
+    fault.facts.model = model_of_window(kind).map(SafeText::new);
     let seconds = info.get("resetsAt").and_then(Value::as_i64);
     fault.facts.resets_at = seconds.map(|seconds| Timestamp::from_millis(seconds.saturating_mul(1000)));
     Some(fault)

@@ -74,6 +74,9 @@ struct State {
     ended_for: Option<EndedFor>,
     /// Whether it may be asked to end.
     may_end: bool,
+    /// Whether it may sleep until the end of a limit, and prints while its model answers: only of
+    /// such an agent silence says that it sleeps.
+    may_sleep: bool,
     /// How often `last` was set or cleared.
     changes: u64,
     is_over: bool,
@@ -84,7 +87,11 @@ impl OwnRetries {
     /// to the same streams: what is repeated there may be theirs, and ends nothing.
     pub(super) fn new(dialect: OutputDialect) -> Self {
         let retries = Self::default();
-        retries.state().may_end = dialect != OutputDialect::Text;
+        let mut state = retries.state();
+        state.may_end = dialect != OutputDialect::Text;
+        // Codex ends where a limit lasts, and prints nothing until a whole message is there.
+        state.may_sleep = dialect != OutputDialect::CodexJsonl;
+        drop(state);
         retries
     }
 
@@ -97,7 +104,8 @@ impl OwnRetries {
     pub(super) fn watch(&self, stop: &Stop, silence: Duration) {
         let mut state = self.state();
         while !state.is_over {
-            let (before, is_waiting) = (state.changes, state.last.is_some() && state.may_end);
+            let (before, is_waiting) =
+                (state.changes, state.last.is_some() && state.may_end && state.may_sleep);
             if !is_waiting {
                 state = self.0.1.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -231,7 +239,7 @@ fn opencode_failure(line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use OutputDialect::{CopilotJsonl, GeminiJsonl, OpencodeJsonl, QwenJson};
+    use OutputDialect::{CodexJsonl, CopilotJsonl, GeminiJsonl, OpencodeJsonl, QwenJson};
 
     fn opencode(words: &str, more: &str) -> String {
         format!(
@@ -302,6 +310,41 @@ mod tests {
         let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
         (0..9).for_each(|_| retries.event(OpencodeJsonl, said, &stop));
         assert_eq!((stop.requests(), retries.last()), (0, None));
+    }
+
+    #[test]
+    fn codex_says_itself_that_it_connects_anew() {
+        let line = |at: u32, why: &str| {
+            let message = format!("Reconnecting... {at}/5 ({why})");
+            serde_json::json!({"type": "error", "message": message}).to_string()
+        };
+        let overloaded =
+            "unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1:1/v1/responses";
+        let (retries, stop) = (OwnRetries::new(CodexJsonl), Stop::new());
+        for at in 1..=3 {
+            assert_eq!(stop.requests(), 0, "{at}");
+            retries.event(CodexJsonl, line(at, overloaded).as_bytes(), &stop);
+        }
+        let failure = retries.ended_for().unwrap().failure;
+        assert_eq!((stop.requests(), failure.status), (1, Some(529)));
+        assert_eq!(failure.text, overloaded);
+        // A command in between is progress; what else it calls an error is not.
+        let command = r#"{"type":"item.completed","item":{"type":"command_execution","status":"completed"}}"#;
+        let notice = r#"{"type":"item.completed","item":{"type":"error","message":"Model metadata"}}"#;
+        for (between, ends) in [(command, 0), (notice, 1)] {
+            let (retries, stop) = (OwnRetries::new(CodexJsonl), Stop::new());
+            for at in 1..=3 {
+                retries.event(CodexJsonl, line(at, overloaded).as_bytes(), &stop);
+                retries.event(CodexJsonl, between.as_bytes(), &stop);
+            }
+            assert_eq!(stop.requests(), ends, "{between}");
+        }
+        // It may think for long once it is connected again.
+        let (retries, stop) = (OwnRetries::new(CodexJsonl), Stop::new());
+        retries.event(CodexJsonl, line(1, "stream disconnected before completion").as_bytes(), &stop);
+        retries.over();
+        retries.watch(&stop, Duration::ZERO);
+        assert_eq!((stop.requests(), retries.last().is_some()), (0, true));
     }
 
     #[test]

@@ -543,6 +543,27 @@ fn whoever_keeps_standard_input_open_is_answered_all_the_same() {
 }
 
 #[test]
+fn a_limit_of_one_model_keeps_no_other_model_from_being_asked() {
+    let project = Project::new("hook-agent-model");
+    let broken = json!({"hook_event_name": "StopFailure", "session_id": "s", "error": "rate_limit",
+        "last_assistant_message": "You've hit your Opus limit. Try again in 3 hours."});
+    agent(&project, &broken);
+    let listed = project.run(&["guard"]).go().code(0).stdout();
+    assert!(listed.contains("anthropic/opus"), "{listed}");
+    let before = |tool: &str, input: Value| json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool, "tool_input": input});
+    for (command, is_denied) in [
+        ("claude --model opus -p x", true),
+        ("claude --model claude-opus-4-1 -p x", true),
+        ("claude --model sonnet -p x", false),
+        ("claude -p x", false),
+    ] {
+        let said = agent(&project, &before("Bash", json!({"command": command}))).stdout();
+        assert_eq!(said.contains("\"deny\""), is_denied, "{command}: {said}");
+    }
+    assert_eq!(agent(&project, &before("Task", json!({"prompt": "x"}))).stdout(), NOTHING);
+}
+
+#[test]
 fn a_rate_limited_turn_closes_the_guard_and_no_agent_is_started_then() {
     let project = Project::new("hook-agent-guard");
     let before = |tool: &str, input: Value| json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool, "tool_input": input});

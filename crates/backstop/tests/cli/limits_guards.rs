@@ -48,6 +48,22 @@ fn the_guard_knows_the_stated_end_and_a_caller_that_waits_less_ends_at_once_with
     assert!(forecast.contains("its guard opens too late"), "{forecast}");
 }
 
+#[test]
+fn a_limit_of_one_model_lets_a_command_with_another_model_through() {
+    let project = Project::new("guard-of-a-model");
+    let path = stub(&project, "claude", "You've hit your Opus limit. Try again in 3 hours.");
+    let run = |wait_max: &str, model: &str| {
+        let words = ["exec", "--wait-max", wait_max, "--", "claude", "-p", "x", "--model", model];
+        project.run(&words).env("PATH", &path).env("TZ", "UTC").go()
+    };
+    run("1h", "opus").code(1);
+    let listed = project.run(&["guard"]).go().code(0).stdout();
+    assert!(listed.contains("anthropic/opus"), "{listed}");
+    std::fs::write(project.path().join("bin/claude"), "#!/bin/sh\necho fine\n").unwrap();
+    run("1s", "claude-opus-4-1").code(125);
+    run("1s", "sonnet").code(0);
+}
+
 /// A guard that a sentence closed, in milliseconds from the event that says so.
 fn closed_for(project: &Project) -> u128 {
     let at = |text: &Value| backstop_core::Timestamp::parse_rfc3339(text.as_str().unwrap()).unwrap();

@@ -87,6 +87,38 @@ fn others_go_on_meanwhile_and_those_who_wait_together_share_a_wait() {
 }
 
 #[test]
+fn a_limit_of_one_model_holds_up_only_phases_with_that_model() {
+    let plan = PlanText::new()
+        .phase("1", "", "agent = 'claude'\nmodel = 'opus'")
+        .phase("2", "", "agent = 'claude'\nmodel = 'sonnet'")
+        .beside("1")
+        .phase("3", "2", "agent = 'claude'\nmodel = 'claude-opus-4-1'")
+        .beside("1");
+    let limited = limit("claude", "9000").replace("five_hour", "seven_day_opus").replace("session", "Opus");
+    let log = ".backstop/runs/plan/logs/execution.log";
+    let script = format!(
+        "{}; case $BACKSTOP_PHASE in
+          1) if [ $(calls limit) = 0 ]; then {limited}; fi;;
+          2) until grep -q WAIT \"$MAIN/{log}\"; do sleep 0.05; done; now > $PLACE/two;;
+          3) now > $PLACE/three;;
+        esac; echo x > $BACKSTOP_PHASE.txt; {}",
+        begin("claude"),
+        done("claude")
+    );
+    let this = Simulated::new("waits-model", &plan, &[("claude", &script)]);
+    let began: u64 = this.project.sh("date +%s").trim().parse().unwrap();
+    let said = this.run(&["--commit", "auto"]).go().code(0).stderr();
+    has(&said, &["waiting for anthropic (opus): weekly limit, resets ", " · 2 goes on with claude"]);
+    let at = |name: &str| place(&this.project, name).trim().parse::<u64>().unwrap();
+    assert!(at("two") < began + 3600, "another model was held up\n{said}");
+    // The same model by another name is not even begun before the reset.
+    assert!(at("three") >= began + 9000, "{said}");
+    assert_eq!(ran(&this).iter().filter(|line| line.starts_with("claude 3")).count(), 1, "{said}");
+    let guards = this.within(this.project.run(&["guard", "--json"])).go().code(0).stdout();
+    has(&guards, &["\"model\":\"opus\""]);
+}
+
+#[test]
 fn another_agent_takes_over_where_the_plan_or_the_settings_name_one() {
     for from in ["plan", "settings"] {
         let settings =

@@ -10,6 +10,7 @@ use super::message::{self, Incoming};
 use super::patience::{Enough, Patience};
 use super::permission::{self, Resolver};
 use super::session_settings::{self, NoSuchMode, Setting};
+use super::tool::ToolCalls;
 use super::words::Words;
 use backstop_core::{Fault, Reason, SafeText, Usage};
 use serde_json::{Value, json};
@@ -19,8 +20,8 @@ use std::path::PathBuf;
 const PROTOCOL: u64 = 1;
 /// How much of an agent's words is quoted.
 const QUOTE_CHARS_MAX: usize = 120;
-/// How much of a tool call's title is logged.
-const TITLE_CHARS_MAX: usize = 200;
+/// How much of what is not allowed is logged.
+const DENIED_CHARS_MAX: usize = 400;
 
 /// What the conversation is about.
 #[derive(Debug, Clone, Default)]
@@ -102,8 +103,9 @@ pub(super) struct Conversation {
     pub(super) session_refused: bool,
     /// Why the conversation cannot go on.
     pub(super) trouble: Option<Fault>,
-    resets_at: Option<i64>,
+    limit: Option<evidence::RejectedLimit>,
     words: Words,
+    tools: ToolCalls,
     cost: Option<f64>,
     chunk_usage: Option<Usage>,
     patience: Patience,
@@ -126,8 +128,9 @@ impl Conversation {
             output: AgentOutput::default(),
             session_refused: false,
             trouble: None,
-            resets_at: None,
+            limit: None,
             words: Words::default(),
+            tools: ToolCalls::default(),
             cost: None,
             chunk_usage: None,
             patience: Patience::default(),
@@ -240,7 +243,9 @@ impl Conversation {
     }
 
     fn failed(&mut self, mut failure: Failure) {
-        failure.resets_at = self.resets_at;
+        failure.resets_at = self.limit.map(|limit| limit.resets_at);
+        failure.window = self.limit.and_then(|limit| limit.window);
+        failure.model = self.limit.and_then(|limit| limit.model);
         self.close_words();
         self.output.report = Report::Failed(failure);
         self.step = Step::Over;
@@ -361,9 +366,7 @@ impl Conversation {
 
     fn updated(&mut self, update: &Value) {
         let kind = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
-        if let Some(at) = evidence::rejected_until(update) {
-            self.resets_at = Some(at);
-        }
+        self.limit = evidence::rejected(update).or(self.limit);
         if self.step != Step::Prompt {
             // What is replayed was said before.
             return;
@@ -385,14 +388,15 @@ impl Conversation {
             "tool_call" => {
                 self.close_words();
                 self.words.take_last_chunk();
-                let title = update.get("title").and_then(Value::as_str).unwrap_or("a tool");
-                self.log(&format!("> {}", SafeText::new(title).line(TITLE_CHARS_MAX)));
+                let line = self.tools.began(update);
+                self.log(&line);
                 self.acts.push(Act::ToolCalled);
             }
             "agent_thought_chunk" => self.acts.push(Act::Answers),
-            "tool_call_update" if update.get("status").and_then(Value::as_str) == Some("failed") => {
-                let title = update.get("title").and_then(Value::as_str).unwrap_or("the tool");
-                self.log(&format!("  failed: {}", SafeText::new(title).line(TITLE_CHARS_MAX)));
+            "tool_call_update" => {
+                for line in self.tools.updated(update) {
+                    self.log(&line);
+                }
             }
             "usage_update" => {
                 self.cost = update.pointer("/cost/amount").and_then(Value::as_f64).or(self.cost);
@@ -432,7 +436,7 @@ impl Conversation {
         let decision = permission::decide(params, &folders, self.topic.resolver);
         self.acts.push(Act::Send(message::answer(id, decision.result())));
         if let Some(denied) = &decision.denied {
-            self.log(&format!("- not allowed: {}", denied.line(TITLE_CHARS_MAX * 2)));
+            self.log(&format!("- not allowed: {}", denied.line(DENIED_CHARS_MAX)));
             self.output.add_denial(denied.raw().to_owned());
         }
         let enough = self.patience.permission(decision.denied.as_ref());

@@ -2,7 +2,8 @@
 //! elsewhere.
 
 use super::super::dialect::{Failure, status_in};
-use backstop_core::{Reason, Usage};
+use backstop_classify::model_of_window;
+use backstop_core::{LimitWindow, Reason, Usage};
 use serde_json::{Value, json};
 
 /// How much of an error's texts is read.
@@ -130,12 +131,25 @@ pub(super) fn usage(result: &Value) -> Option<Usage> {
     })
 }
 
-/// The end of a limit that a usage update tells: Claude Code's.
-pub(super) fn rejected_until(update: &Value) -> Option<i64> {
+/// A limit that let nothing through, as a usage update tells it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct RejectedLimit {
+    /// When it ends, in seconds since 1970.
+    pub(super) resets_at: i64,
+    pub(super) window: Option<LimitWindow>,
+    /// The model that it is of, where it is that of one model.
+    pub(super) model: Option<&'static str>,
+}
+
+/// The limit that a usage update says has refused: Claude Code's.
+pub(super) fn rejected(update: &Value) -> Option<RejectedLimit> {
     let limit = update.get("_meta")?.get("_claude/rateLimit")?;
-    (limit.get("status").and_then(Value::as_str) == Some("rejected"))
-        .then(|| limit.get("resetsAt")?.as_i64())
-        .flatten()
+    if limit.get("status").and_then(Value::as_str) != Some("rejected") {
+        return None;
+    }
+    let kind = limit.get("rateLimitType").and_then(Value::as_str).unwrap_or_default();
+    let resets_at = limit.get("resetsAt")?.as_i64()?;
+    Some(RejectedLimit { resets_at, window: LimitWindow::in_text(kind), model: model_of_window(kind) })
 }
 
 #[cfg(test)]
@@ -200,6 +214,19 @@ mod tests {
                 failure.text
             );
         }
+    }
+
+    #[test]
+    fn a_limit_that_a_usage_update_tells_has_its_window_and_its_model() {
+        let told = |kind: &str, status: &str| {
+            let limit = json!({"status": status, "resetsAt": 1_790_000_000, "rateLimitType": kind});
+            let update = json!({"sessionUpdate": "usage_update", "_meta": {"_claude/rateLimit": limit}});
+            rejected(&update).map(|limit| (limit.resets_at, limit.window, limit.model))
+        };
+        let (at, week) = (1_790_000_000, Some(LimitWindow::Week));
+        assert_eq!(told("seven_day_opus", "rejected"), Some((at, week, Some("opus"))));
+        assert_eq!(told("five_hour", "rejected"), Some((at, Some(LimitWindow::FiveHour), None)));
+        assert_eq!(told("seven_day_opus", "allowed_warning"), None);
     }
 
     #[test]

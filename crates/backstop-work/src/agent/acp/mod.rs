@@ -15,6 +15,7 @@ mod message;
 mod patience;
 mod permission;
 mod session_settings;
+mod tool;
 mod words;
 
 pub use known::{KNOWN_ACP, KnownAcp, known_acp};

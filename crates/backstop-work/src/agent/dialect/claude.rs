@@ -4,6 +4,7 @@
 //! on them: `is_error`, `api_error_status` and `terminal_reason` are what counts.
 
 use super::{AgentOutput, Failure, Report, number, status, text};
+use backstop_classify::model_of_window;
 use backstop_core::{LimitWindow, Usage};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -80,6 +81,7 @@ fn ends(event: &Value, limit: Option<&RejectedLimit>, messages: &Usage, output: 
             }),
             resets_at: limit.and_then(|limit| limit.resets_at),
             window: limit.and_then(|limit| LimitWindow::in_text(&limit.kind)),
+            model: limit.and_then(|limit| model_of_window(&limit.kind)),
             ..Failure::default()
         })
     } else if flag == Some(false) && terminal.is_none_or(|t| t == "completed") {

@@ -1,11 +1,22 @@
 //! codex: `exec --json`.
 //!
 //! Only `turn.failed` and `turn.completed` decide: `error` lines and failed items are printed by
-//! successful runs too.
+//! successful runs too. An `error` line that begins with `Reconnecting... ` tells of a request that
+//! failed and is repeated.
 
 use super::{AgentOutput, Failure, Report, number, status_in, text};
 use backstop_core::Usage;
 use serde_json::{Value, json};
+
+/// How a line says that a request failed and is repeated: `Reconnecting... 2/5 (…)`.
+const RECONNECTING: &str = "Reconnecting... ";
+
+/// The request that an event says has failed and is repeated.
+pub(super) fn repeated(event: &Value) -> Option<Failure> {
+    let words = text(event, "/message").filter(|_| text(event, "/type") == Some("error"))?;
+    let (_, cause) = words.strip_prefix(RECONNECTING)?.split_once(" (")?;
+    Some(Failure::from_words(cause.strip_suffix(')').unwrap_or(cause).to_owned()))
+}
 
 pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
     for event in events {

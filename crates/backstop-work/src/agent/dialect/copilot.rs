@@ -28,6 +28,7 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
                     fields: json!({"type": "session.error", "errorType": kind, "statusCode": code}),
                     resets_at: answer.as_ref().and_then(|body| body.get("resets_at")?.as_i64()),
                     window: None,
+                    model: None,
                     reason: reason(kind, text(event, "/data/message").unwrap_or_default()),
                     is_answer: code.is_some(),
                 });

@@ -55,6 +55,8 @@ pub(super) struct Failure {
     pub(super) resets_at: Option<i64>,
     /// The window that the limit counts in.
     pub(super) window: Option<LimitWindow>,
+    /// The model that the limit is of, where a field says so.
+    pub(super) model: Option<&'static str>,
     /// What it is, where a code of the agent's own says so.
     pub(super) reason: Option<Reason>,
 }
@@ -190,7 +192,8 @@ pub(super) fn tool_turn(dialect: OutputDialect, line: &[u8]) -> Option<String> {
             uses_tool.then(|| text(&event, "/message/id").unwrap_or_default().to_owned())
         }
         OutputDialect::CodexJsonl if text(&event, "/type") == Some("item.completed") => {
-            let is_tool = !matches!(text(&event, "/item/type"), Some("agent_message" | "reasoning") | None);
+            let kind = text(&event, "/item/type");
+            let is_tool = !matches!(kind, Some("agent_message" | "reasoning" | "error") | None);
             is_tool.then(String::new)
         }
         OutputDialect::OpencodeJsonl if text(&event, "/type") == Some("step_finish") => {
@@ -209,6 +212,7 @@ pub(super) fn tool_turn(dialect: OutputDialect, line: &[u8]) -> Option<String> {
 /// says so.
 pub(super) fn failed_request(dialect: OutputDialect, line: &[u8]) -> Option<Failure> {
     match dialect {
+        OutputDialect::CodexJsonl => codex::repeated(&event_of(line)?),
         OutputDialect::OpencodeJsonl => opencode::broken_off(&event_of(line)?),
         OutputDialect::CopilotJsonl => copilot::failed_request(&event_of(line)?),
         _ => None,

@@ -280,6 +280,32 @@ fn the_limit_that_refused_last_is_told_with_its_window() {
 }
 
 #[test]
+fn a_window_of_one_model_is_that_models_limit_unless_the_words_say_it_is_the_accounts() {
+    let event = |kind: &str| {
+        let at = CLASSIFIED_AT + 9000;
+        format!(
+            r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"rejected","resetsAt":{at},"rateLimitType":"{kind}"}}}}"#
+        )
+    };
+    for (kind, words, model) in [
+        ("seven_day_opus", "You've hit your Opus limit · resets Nov 25, 8am (UTC)", Some("opus")),
+        ("seven_day_sonnet", "API Error: Request rejected (429)", Some("sonnet")),
+        ("seven_day_sonnet", "You've hit your weekly limit · resets Nov 25, 8am (UTC)", None),
+        ("seven_day", "You've hit your weekly limit · resets Nov 25, 8am (UTC)", None),
+        (
+            "seven_day_overage_included",
+            "You've hit your Fable limit · resets Nov 25, 8am (UTC)",
+            Some("fable"),
+        ),
+    ] {
+        let stdout = format!("{}\n{}", event(kind), claude("429", "api_error", words));
+        let facts = Judged::new(ClaudeJson, 1, &stdout).fault().unwrap().facts;
+        assert_eq!(facts.model.as_ref().map(SafeText::raw), model, "{kind} {words}");
+        assert_eq!(facts.retry_after_seconds, Some(9000.0));
+    }
+}
+
+#[test]
 fn errors_that_a_successful_run_prints_too_decide_nothing() {
     assert_eq!(Judged::new(CodexJsonl, 0, &codex(OURS, CODEX_DONE)).reason(), None);
     let recovered = format!(
