@@ -30,6 +30,13 @@ impl Schema {
         if !schema.is_object() {
             return Err("it is not an object".to_owned());
         }
+        let takes_objects = |kind: &Value| match kind {
+            Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),
+            kind => kind == "object",
+        };
+        if !schema.get("type").is_none_or(takes_objects) {
+            return Err("it is not the schema of an object".to_owned());
+        }
         let options = jsonschema::options().with_retriever(Nothing);
         options.build(schema).map(Self).map_err(|error| error.to_string())
     }

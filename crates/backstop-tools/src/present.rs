@@ -152,6 +152,11 @@ impl Toolbox {
             }));
         }
         for tool in &tools {
+            let odd = tool.odd_members();
+            if !odd.is_empty() {
+                let odd = SafeText::new(odd.join(", ")).line(200);
+                notes.push(format!("in the description of {}, these are not as MCP says: {odd}", tool.name));
+            }
             if let Some(problem) = tool.schema_problem() {
                 let problem = SafeText::new(problem).line(200);
                 notes.push(format!("the arguments of {} are not checked: {problem}", tool.name));

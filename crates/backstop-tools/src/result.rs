@@ -36,6 +36,11 @@ impl Head {
         self.result_type.as_deref() == Some("input_required")
     }
 
+    /// Whether its structured content is no object.
+    pub(crate) fn is_structured_otherwise(&self) -> bool {
+        self.structured.as_ref().is_some_and(|structured| !structured.get().starts_with('{'))
+    }
+
     /// What a result that is no error warns of: structured `warnings` and `errors` beside its
     /// content.
     pub(crate) fn warnings(&self) -> Vec<String> {

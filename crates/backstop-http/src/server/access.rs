@@ -44,12 +44,16 @@ pub(super) struct AccessHere {
 }
 
 impl AccessHere {
-    /// Refuses web pages and strangers.
-    pub(super) fn refusal(&self, headers: &HeaderMap) -> Option<Answer> {
+    /// Refuses web pages and strangers. `absolute` is the host in the request line, which beats the
+    /// header where there is one: such a request was meant for a proxy on its way to that host.
+    pub(super) fn refusal(&self, absolute: Option<&str>, headers: &HeaderMap) -> Option<Answer> {
         let refused = |why: &str| Some(Answer::text(403, why));
         let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
         if self.loopback {
-            if !is_local(text("host").unwrap_or_default()) || headers.get_all("host").iter().count() > 1 {
+            let is_foreign = !is_local(text("host").unwrap_or_default())
+                || headers.get_all("host").iter().count() > 1
+                || absolute.is_some_and(|host| !is_local(host));
+            if is_foreign {
                 return refused("the host is not this machine: use localhost or 127.0.0.1 in the address");
             }
             if let Some(origin) = text("origin")
@@ -86,7 +90,7 @@ fn is_local(host: &str) -> bool {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),
     };
-    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// Whether two texts are the same, in a time that does not say where they differ.
@@ -101,7 +105,7 @@ mod tests {
     #[test]
     fn only_this_machine_is_local() {
         for host in
-            ["localhost", "localhost:80", "127.0.0.1", "127.0.0.1:8080", "[::1]", "[::1]:80", "127.9.9.9:1"]
+            ["localhost", "LocalHost:80", "127.0.0.1", "127.0.0.1:8080", "[::1]", "[::1]:80", "127.9.9.9:1"]
         {
             assert!(is_local(host), "{host}");
         }
@@ -123,7 +127,7 @@ mod tests {
     }
 
     fn status(access: &AccessHere, pairs: &[(&'static str, &str)]) -> Option<u16> {
-        access.refusal(&headers(pairs)).map(|answer| answer.status())
+        access.refusal(None, &headers(pairs)).map(|answer| answer.status())
     }
 
     #[test]
@@ -135,6 +139,8 @@ mod tests {
         assert_eq!(status(&local, &[("host", "localhost"), ("origin", "http://evil.test")]), Some(403));
         assert_eq!(status(&local, &[("host", "localhost"), ("origin", "null")]), Some(403));
         assert_eq!(status(&local, &[("host", "localhost"), ("origin", "http://127.0.0.1:9")]), None);
+        let refused = |host| local.refusal(Some(host), &headers(&[("host", "localhost")])).is_some();
+        assert!(refused("evil.test") && !refused("127.0.0.1:80"), "the host in the request line counts");
         let guarded =
             Access::local().with_token(Some("secret".to_owned())).token_in(&["x-token", "authorization"]);
         let far = guarded.at([10, 0, 0, 1].into());

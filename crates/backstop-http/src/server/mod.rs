@@ -108,7 +108,9 @@ async fn connection<H, F>(
 {
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let refused = head_too_large(request.headers()).or_else(|| access.refusal(request.headers()));
+        let absolute = request.uri().scheme().and_then(|_| request.uri().host());
+        let refused =
+            head_too_large(request.headers()).or_else(|| access.refusal(absolute, request.headers()));
         let (handler, request) = (Arc::clone(&handler), ServerRequest::new(request));
         async move {
             let answer = match refused {

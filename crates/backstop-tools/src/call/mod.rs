@@ -142,6 +142,8 @@ pub struct CallSuccess {
     pub(crate) result: Raw,
     /// Whether the server wants to know something before it goes on.
     pub(crate) wants_input: bool,
+    /// Whether its structured content is no object.
+    pub(crate) is_structured_otherwise: bool,
 }
 
 impl CallSuccess {
@@ -272,6 +274,7 @@ impl Toolbox {
         CallOutcome::Done(CallSuccess {
             warnings: head.warnings().into_iter().map(masked).collect(),
             wants_input: head.wants_input(),
+            is_structured_otherwise: head.is_structured_otherwise(),
             tool,
             attempts,
             request: Arc::clone(request),

@@ -6,6 +6,7 @@
 
 pub(crate) mod broken_cache;
 pub(crate) mod cache;
+pub(crate) mod definition;
 
 use crate::arguments::Schema;
 use crate::names::unique_names;
@@ -169,11 +170,18 @@ impl Tool {
         &self.listing.tools[self.index]
     }
 
-    /// Everything that the server says of it, under the name that callers use.
-    pub(crate) fn public(&self) -> Value {
+    /// Everything that the server says of it, under the name that callers use, as clients of this
+    /// era accept it.
+    pub(crate) fn public(&self, era: Era) -> Value {
         let mut tool = self.raw().clone();
+        definition::repair_tool(&mut tool, era);
         tool["name"] = Value::from(self.name.as_str());
         tool
+    }
+
+    /// The members of its definition that are not as the protocol says.
+    pub fn odd_members(&self) -> Vec<String> {
+        definition::repair_tool(&mut self.raw().clone(), Era::Modern)
     }
 
     /// Its parameters: the name, with `?` where it is optional, and the type.

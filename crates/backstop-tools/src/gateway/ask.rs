@@ -178,7 +178,7 @@ impl Gateway {
                         let result = success.result.clone();
                         Box::pin(self.ask_and_repeat(running, &result, asked)).await
                     }
-                    _ => self.call_result(outcome),
+                    _ => self.call_result(outcome, asked.era),
                 }
             }
         }

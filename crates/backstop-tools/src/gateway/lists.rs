@@ -4,9 +4,11 @@ use super::changes::Changed;
 use super::requests::Asked;
 use super::{Gateway, lock};
 use crate::catalogue::Tool;
+use crate::catalogue::definition::repair_item;
 use crate::connection::{Connection, RequestFailure, RequestLimits};
 use crate::jsonrpc::{self, INVALID_PARAMS, Raw, RpcError, raw, with_member};
 use crate::names::unique_names;
+use crate::protocol::Era;
 use backstop_core::Name;
 use backstop_engine::Cancel;
 use serde_json::{Value, json};
@@ -55,7 +57,7 @@ fn acts(c: char) -> bool {
 
 impl Gateway {
     /// The tools of all servers: at once from what is known, refreshed behind.
-    pub(super) async fn tools(self: &Arc<Self>) -> Vec<Value> {
+    pub(super) async fn tools(self: &Arc<Self>, era: Era) -> Vec<Value> {
         let (mut unknown, mut old): (Vec<Name>, Vec<Name>) = (Vec::new(), Vec::new());
         let toolbox = self.toolbox();
         for name in toolbox.upstreams().keys() {
@@ -88,7 +90,7 @@ impl Gateway {
         }
         let own = self.settings.own_tools.then(super::own_tools::definitions).unwrap_or_default();
         let public = |tool: &Arc<Tool>| {
-            let mut public = tool.public();
+            let mut public = tool.public(era);
             without_controls(&mut public);
             public
         };
@@ -179,6 +181,9 @@ impl Gateway {
         }
         for (server, items) in lists {
             for mut item in items {
+                if !repair_item(key, &mut item) {
+                    continue;
+                }
                 without_controls(&mut item);
                 if let Some(uri) = item["uri"].as_str() {
                     let mut known = lock(&self.resources);

@@ -6,6 +6,7 @@ use crate::batch::{BatchItem, run_batch_by};
 use crate::call::{CallFailure, key_params};
 use crate::chain::{Chain, run_chain_by};
 use crate::jsonrpc::{self, Raw, raw};
+use crate::protocol::Era;
 use backstop_core::{Reason, RunId, SafeText};
 use backstop_report::{Style, ToolError, failure_report, fenced, generic_error};
 use serde_json::value::RawValue;
@@ -221,7 +222,7 @@ impl Gateway {
 
     async fn search(self: &Arc<Self>, given: &Value) -> Value {
         // A client that searches may never have listed anything.
-        self.tools().await;
+        self.tools(Era::Modern).await;
         let limit = usize::try_from(given["limit"].as_u64().unwrap_or(FOUND)).unwrap_or(usize::MAX);
         let catalogue = self.toolbox().catalogue();
         let found = catalogue.search(given["query"].as_str().unwrap_or_default());

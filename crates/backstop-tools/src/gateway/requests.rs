@@ -5,6 +5,7 @@ use super::session::ToClient;
 use super::{Gateway, Session, lock};
 use crate::call::{CallFailure, CallOutcome, CallRequest, WantedTarget};
 use crate::catalogue::CacheState;
+use crate::catalogue::definition::without_structured;
 use crate::connection::meta_of;
 use crate::jsonrpc::{
     self, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Members, Raw, RpcError, raw, with_member,
@@ -103,7 +104,7 @@ impl Gateway {
             "server/discover" => Ok(raw(&self.discover())),
             "ping" => Ok(raw(&json!({}))),
             // Rare ones are boxed: the future of each call would have room for them.
-            "tools/list" => Ok(raw(&json!({ "tools": Box::pin(self.tools()).await }))),
+            "tools/list" => Ok(raw(&json!({ "tools": Box::pin(self.tools(asked.era)).await }))),
             "tools/call" => self.call_tool(asked).await,
             "logging/setLevel" => self.set_log_level(asked),
             "resources/list" | "resources/templates/list" | "prompts/list" => {
@@ -200,7 +201,9 @@ impl Gateway {
             .remove("name")
             .and_then(|name| serde_json::from_str(name.get()).ok())
             .ok_or_else(|| invalid("`name` is missing"))?;
-        let arguments = members.remove("arguments").map_or_else(|| raw(&json!({})), ToOwned::to_owned);
+        // Some clients write `null` where there are none.
+        let arguments = members.remove("arguments").filter(|arguments| arguments.get() != "null");
+        let arguments = arguments.map_or_else(|| raw(&json!({})), ToOwned::to_owned);
         members.remove("_meta");
         if self.settings.own_tools
             && let Some(tool) = super::own_tools::find(&name)
@@ -242,7 +245,7 @@ impl Gateway {
     }
 
     /// What a client is told of a call.
-    pub(super) fn call_result(&self, outcome: CallOutcome) -> Result<Raw, RpcError> {
+    pub(super) fn call_result(&self, outcome: CallOutcome, era: Era) -> Result<Raw, RpcError> {
         match outcome {
             CallOutcome::Done(success) => {
                 let toolbox = self.toolbox();
@@ -255,6 +258,9 @@ impl Gateway {
                     if is_first {
                         self.refresh_behind(&server.name);
                     }
+                }
+                if era == Era::Legacy && success.is_structured_otherwise {
+                    return Ok(raw(&without_structured(&jsonrpc::value(&success.result))));
                 }
                 Ok(success.result)
             }

@@ -72,5 +72,6 @@ mod tools_gateway;
 mod tools_http;
 mod tools_injections;
 mod tools_many;
+mod tools_odd;
 mod tools_waits;
 mod trim;

@@ -539,6 +539,7 @@ fn strangers_and_bad_requests_are_refused() {
     };
     for (request, status) in [
         (request("host: evil.test\r\n"), 403),
+        (request("host: localhost\r\n").replacen(" /", " http://evil.test/", 1), 403),
         (request("host: localhost\r\norigin: http://evil.test\r\n"), 403),
         (request(""), 403),
         (request("host: localhost\r\ncontent-length: 7\r\n"), 400),

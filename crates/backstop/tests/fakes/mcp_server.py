@@ -6,7 +6,8 @@
 Behaviours at the start:   exit-at-start, never-initialize, modern (2026-07-28 only), garbage-first,
 stubborn (ignores SIGINT and SIGTERM, and stays when its input has ended), library (has resources
 and prompts), evil (a description with control characters), huge (a list of tools of 9 MiB), growing
-(one more tool after `grow` was called), related (what it asks names the call)
+(one more tool after `grow` was called), related (what it asks names the call), odd (definitions with members of the
+wrong kind; has resources and prompts)
 Tools, each with its name: echo (read-only), add (typed), fail, fail-twice, invalid, rate-limited,
 hang (read-only), hang-once, progress, die (ends the process), die-once (read-only), lost (ends the
 process after it has written to the log), complain (fails with the words that it is given), twice (answers twice), other-id (answers another id
@@ -193,6 +194,10 @@ def call(request_id, params):
     if name == "freeze":
         frozen.set()
         time.sleep(3600)
+    if name == "bare":
+        return text(json.dumps(arguments))
+    if name == "listing":
+        return {**text("[1]"), "structuredContent": [1]}
     if name == "json":
         return text(json.dumps({"items": [{"id": 7}, {"id": 8}]}))
     if name == "auth":
@@ -229,7 +234,7 @@ def answer(message):
             return
         result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {"listChanged": True}, "logging": {}},
                   "serverInfo": {"name": "fake", "version": "1"}, "instructions": os.environ.get("MCP_SAYS", "be gentle")}
-        if "library" in behaviours:
+        if "library" in behaviours or "odd" in behaviours:
             result["capabilities"].update({"resources": {}, "prompts": {}})
     elif method == "server/discover":
         result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}},
@@ -252,6 +257,9 @@ def answer(message):
             tools = [{**t, "title": "a\u202eb", "description": "one\n\ttwo\x1b[31m\u202e\u2066three"} for t in tools]
         if "huge" in behaviours:
             tools = [{**t, "description": "x" * (1 << 20)} for t in TOOLS[:9]]
+        if "odd" in behaviours:
+            tools = [tool("echo"), {"name": "bare"}, {"name": "nulls", "title": None, "inputSchema": None, "outputSchema": None},
+                     tool("listing", outputSchema={"type": "array"}), tool("flags", title=5, icons="x"), {"title": "nameless"}, 5]
         start = int(params.get("cursor") or 0)
         result = {"tools": tools[start:start + 10]}
         if start + 10 < len(tools):
@@ -263,6 +271,10 @@ def answer(message):
         result = {"resources": [{"uri": "memo://one", "name": "one", "x-unknown": 1}]}
     elif method == "resources/templates/list" and "library" in behaviours:
         result = {"resourceTemplates": [{"uriTemplate": "memo://{name}", "name": "memo"}]}
+    elif method == "prompts/list" and "odd" in behaviours:
+        result = {"prompts": [{"name": "one", "arguments": "x"}, {"title": "nameless"}]}
+    elif method == "resources/list" and "odd" in behaviours:
+        result = {"resources": [{"uri": "memo://one"}, {"name": "without an address"}]}
     elif method == "resources/read" and "library" in behaviours:
         result = {"contents": [{"uri": params["uri"], "text": "read " + params["uri"]}]}
     elif method == "prompts/list" and "library" in behaviours:
