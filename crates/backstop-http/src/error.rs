@@ -288,6 +288,11 @@ impl HttpError {
         }
     }
 
+    /// Whether the answer's body is larger than what is read.
+    pub fn is_body_too_large(&self) -> bool {
+        matches!(self.kind, HttpErrorKind::BodyTooLarge { .. })
+    }
+
     /// The errno, or what clients call it, as the classifier knows it.
     pub fn errno(&self) -> Option<&'static str> {
         self.kind.errno()

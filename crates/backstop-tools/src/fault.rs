@@ -2,7 +2,7 @@
 //! with what only this crate knows (which server, which program, which credential).
 
 use crate::connection::RequestFailure;
-use crate::jsonrpc::RpcError;
+use crate::jsonrpc::{MESSAGE_BYTES_MAX, RpcError};
 use crate::transport::{Exit, TransportFailure, TransportFailureKind};
 use crate::upstream::Upstream;
 use backstop_classify::Classifier;
@@ -347,6 +347,16 @@ fn of_transport(upstream: &Upstream, project: &Project, failure: &TransportFailu
         TransportFailureKind::NoAnswer(what) => {
             of(Reason::NetworkTransient, project, &format!("{server}: {what}"), "wait a moment and try again")
         }
+        // The same again would be as large.
+        TransportFailureKind::TooLarge => of(
+            Reason::Validation,
+            project,
+            &format!(
+                "{server}'s answer is larger than {} MiB, the most that is read",
+                MESSAGE_BYTES_MAX >> 20
+            ),
+            "ask for less: a page, a filter or a smaller range",
+        ),
         TransportFailureKind::Http { message, errno, timed_out } => {
             let signal = Signal {
                 errno: errno.map(str::to_owned),

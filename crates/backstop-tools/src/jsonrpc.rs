@@ -252,17 +252,22 @@ pub(crate) fn with_member(object: &RawValue, key: &str, member: &Value) -> Raw {
     RawValue::from_string(replaced).unwrap_or_else(|_| object.to_owned())
 }
 
-/// Cuts a stream into lines. A line that is too long is left out, and reported as such.
+/// How much of a message that is too long is kept: whose answer it is stands at its beginning.
+const HEAD_BYTES_MAX: usize = 256;
+
+/// Cuts a stream into lines. A line that is too long is left out, and reported by its beginning.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     pending: Vec<u8>,
-    skips: bool,
+    /// The beginning of the line that is left out.
+    skipped: Option<Vec<u8>>,
 }
 
 /// A line of a stream.
 pub(crate) enum Line<'l> {
     Whole(&'l [u8]),
-    TooLong,
+    /// Its beginning.
+    TooLong(&'l [u8]),
 }
 
 impl Lines {
@@ -276,8 +281,10 @@ impl Lines {
     pub(crate) fn push(&mut self, mut bytes: &[u8], mut take: impl FnMut(Line<'_>)) {
         while let Some(at) = bytes.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = (&bytes[..at], &bytes[at + 1..]);
-            if self.skips || self.pending.len() + line.len() > MESSAGE_BYTES_MAX {
-                take(Line::TooLong);
+            if let Some(head) = self.skipped.take() {
+                take(Line::TooLong(&head));
+            } else if self.pending.len() + line.len() > MESSAGE_BYTES_MAX {
+                take(Line::TooLong(&self.head(line)));
             } else if self.pending.is_empty() {
                 take(Line::Whole(line));
             } else {
@@ -287,16 +294,31 @@ impl Lines {
             self.pending.clear();
             // One long message must not hold its memory for ever.
             self.pending.shrink_to(PENDING_BYTES_MAX);
-            self.skips = false;
             bytes = rest;
         }
-        if self.skips || self.pending.len() + bytes.len() > MESSAGE_BYTES_MAX {
-            self.skips = true;
+        if self.skipped.is_some() {
+            return;
+        }
+        if self.pending.len() + bytes.len() > MESSAGE_BYTES_MAX {
+            self.skipped = Some(self.head(bytes));
             self.pending = Vec::new();
         } else {
             self.pending.extend_from_slice(bytes);
         }
     }
+
+    /// The beginning of a line of which these are the newest bytes.
+    fn head(&self, newest: &[u8]) -> Vec<u8> {
+        self.pending.iter().chain(newest).take(HEAD_BYTES_MAX).copied().collect()
+    }
+}
+
+/// The id in the beginning of a message, where it stands there.
+pub(crate) fn id_of_head(head: &[u8]) -> Option<u64> {
+    let (_, behind) = head.utf8_chunks().next()?.valid().split_once("\"id\"")?;
+    let value = behind.trim_start().strip_prefix(':')?.trim_start();
+    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+    value[..digits].parse().ok()
 }
 
 #[cfg(test)]
@@ -400,13 +422,26 @@ mod tests {
         let mut take = |line: Line<'_>| {
             seen.push(match line {
                 Line::Whole(l) => l.len(),
-                Line::TooLong => usize::MAX,
+                Line::TooLong(head) => head.len(),
             });
         };
         for _ in 0..20 {
             lines.push(&vec![b'x'; 1 << 20], &mut take);
         }
         lines.push(b"\nab\n", &mut take);
-        assert_eq!(seen, [usize::MAX, 2]);
+        assert_eq!(seen, [HEAD_BYTES_MAX, 2]);
+    }
+
+    #[test]
+    fn whose_answer_it_is_stands_at_the_beginning() {
+        for (head, want) in [
+            (r#"{"jsonrpc":"2.0","id":17,"result":{"content":[{"text":"xxx"#, Some(17)),
+            (r#"{"jsonrpc": "2.0", "id" : 4}"#, Some(4)),
+            (r#"{"result":{"content":"#, None),
+            (r#"{"id":"x"}"#, None),
+            ("", None),
+        ] {
+            assert_eq!(id_of_head(head.as_bytes()), want, "{head}");
+        }
     }
 }

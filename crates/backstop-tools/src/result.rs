@@ -5,8 +5,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// How much of a result's text is read, in characters.
-const TEXT_CHARS_MAX: usize = 8000;
 /// How many warnings are taken.
 const WARNINGS_MAX: usize = 20;
 /// How many characters of each.
@@ -64,12 +62,32 @@ fn words(item: &Value) -> String {
     text.chars().take(WARNING_CHARS_MAX).collect()
 }
 
-/// The text of a result's content.
+fn blocks(result: &Value) -> &[Value] {
+    result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn text_in(block: &Value) -> Option<&str> {
+    block.get("text").and_then(Value::as_str)
+}
+
+/// The text of a result's content, all of it.
 pub(crate) fn text_of(result: &Value) -> String {
-    let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let texts = blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str));
-    let all = texts.collect::<Vec<_>>().join("\n");
-    all.chars().take(TEXT_CHARS_MAX).collect::<String>().trim().to_owned()
+    blocks(result).iter().filter_map(text_in).collect::<Vec<_>>().join("\n")
+}
+
+/// The same for people: blocks that are no text are named where they stand.
+pub(crate) fn shown_of(result: &Value) -> String {
+    let shown = |block: &Value| {
+        if let Some(text) = text_in(block) {
+            return text.to_owned();
+        }
+        let member = |names: &[&str]| names.iter().find_map(|name| block.pointer(name)?.as_str());
+        let kind = member(&["/type"]).unwrap_or("block");
+        let about = member(&["/uri", "/resource/uri", "/mimeType", "/resource/mimeType"]);
+        let about = about.map(|about| format!(" {about}")).unwrap_or_default();
+        format!("[{kind}{about}: `--json` shows it]")
+    };
+    blocks(result).iter().map(shown).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -95,7 +113,12 @@ mod tests {
     #[test]
     fn the_text_is_that_of_all_blocks() {
         let result = json!({ "content": [{ "text": "a" }, { "type": "image" }, { "text": "b\n" }] });
-        assert_eq!(text_of(&result), "a\nb");
+        assert_eq!(text_of(&result), "a\nb\n");
+        assert_eq!(shown_of(&result), "a\n[image: `--json` shows it]\nb\n");
+        let link = json!({ "content": [{ "type": "resource_link", "uri": "file:///a" }] });
+        assert_eq!(shown_of(&link), "[resource_link file:///a: `--json` shows it]");
+        let long = "x".repeat(1 << 20);
+        assert_eq!(text_of(&json!({ "content": [{ "text": long }] })), long);
         assert_eq!(text_of(&json!(null)), "");
     }
 }

@@ -157,9 +157,9 @@ impl CallSuccess {
         self.result.get()
     }
 
-    /// The text of the result's content, where it has some.
+    /// The text of the result's content, and what else is in it by name.
     pub fn text(&self) -> String {
-        crate::result::text_of(&crate::jsonrpc::value(&self.result))
+        crate::result::shown_of(&crate::jsonrpc::value(&self.result))
     }
 }
 

@@ -115,7 +115,7 @@ impl View for CallSuccess {
         let text = CallSuccess::text(self);
         match text.is_empty() {
             true => format!("{}\n", to_json(&self.value())),
-            false => format!("{}\n", SafeText::new(text)),
+            false => format!("{}\n", SafeText::new(text.strip_suffix('\n').unwrap_or(&text))),
         }
     }
 

@@ -60,7 +60,7 @@ impl Gateway {
             lines.push(&chunk[..count], |line| match line {
                 Line::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
                 Line::Whole(line) => messages.push(Message::parse(line)),
-                Line::TooLong => messages.push(Err(BadMessage::TooLong)),
+                Line::TooLong(_) => messages.push(Err(BadMessage::TooLong)),
             });
             for message in messages {
                 let Some(answer) = workers.take(message) else { continue };

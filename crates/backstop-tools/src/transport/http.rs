@@ -258,6 +258,9 @@ fn no_answer(text: &str) -> TransportFailure {
 }
 
 fn failed(error: &HttpError) -> TransportFailure {
+    if error.is_body_too_large() {
+        return TransportFailure::new(Dispatch::Answered, TransportFailureKind::TooLarge);
+    }
     let kind = TransportFailureKind::Http {
         message: error.to_string(),
         errno: error.errno(),

@@ -319,6 +319,22 @@ impl Inbox {
         *self.garbage.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
     }
 
+    /// A message arrived that is too large to be read: the request that it answers fails, by the id
+    /// at its beginning, or because it is the only one that waits.
+    pub(crate) fn too_large(&self, head: &[u8]) {
+        let waiting = {
+            let pending = self.pending();
+            let only = pending.keys().next().copied().filter(|_| pending.len() == 1);
+            crate::jsonrpc::id_of_head(head).filter(|id| pending.contains_key(id)).or(only)
+        };
+        match waiting {
+            Some(id) => {
+                self.fail(id, TransportFailure::new(Dispatch::Answered, TransportFailureKind::TooLarge));
+            }
+            None => self.unreadable(b"(a line that is too long)"),
+        }
+    }
+
     /// The last that arrived and was no message.
     pub(crate) fn garbage(&self) -> Option<String> {
         self.garbage.lock().unwrap_or_else(PoisonError::into_inner).clone()

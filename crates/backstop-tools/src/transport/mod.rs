@@ -84,6 +84,8 @@ pub(crate) enum TransportFailureKind {
     SessionExpired,
     /// The response ended without an answer, or is none.
     NoAnswer(String),
+    /// The answer is larger than what is read.
+    TooLarge,
 }
 
 /// How a program ended.

@@ -258,7 +258,7 @@ impl Reading {
                 delivery if waiting.is_empty() => waiting.extend(self.inbox.deliver_now(delivery)),
                 delivery => waiting.push(delivery),
             },
-            Line::TooLong => self.inbox.unreadable(b"(a line that is too long)"),
+            Line::TooLong(head) => self.inbox.too_large(head),
         });
         for delivery in waiting {
             self.inbox.deliver(delivery).await;

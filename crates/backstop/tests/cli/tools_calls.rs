@@ -211,6 +211,30 @@ fn answers_that_nobody_asked_for_and_garbage_cost_nothing() {
 }
 
 #[test]
+fn a_long_result_is_whole_and_one_that_is_too_long_is_said_to_be() {
+    let tools = Tools::new("call-wide", &[]);
+    let wide = |bytes: usize| json!({ "message": format!("wide {bytes}") }).to_string();
+    let shown = tools.run(&["call", "fake__echo", &wide(100_000)]).go().code(0).stdout();
+    let read: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(read["wide"].as_str().map(str::len), Some(100_000));
+    // Later steps of a chain see all of it, too.
+    let steps = json!([
+        { "id": "one", "tool": "fake__echo", "arguments": { "message": "wide 100000" } },
+        { "id": "two", "tool": "fake__echo", "arguments": { "message": { "$from": "one", "pointer": "/last" } } },
+    ]);
+    tools.project.file("steps.json", steps.to_string());
+    let done = tools.run(&["chain", "--json", "steps.json"]).go().code(0).json().to_string();
+    assert!(done.contains(r#"{"text":"z"}"#), "{}", &done[done.len() - 400..]);
+    let report = tools.run(&["call", "--json", "fake__echo", &wide(17 << 20)]).go().code(1).json();
+    assert_eq!(
+        (report["reason"].as_str(), report["attempts"].as_u64()),
+        (Some("validation"), Some(1)),
+        "{report}"
+    );
+    assert!(report.to_string().contains("larger than 16 MiB"), "{report}");
+}
+
+#[test]
 fn a_part_that_did_not_work_is_a_partial_success() {
     let tools = Tools::new("call-partial", &[]);
     let done = tools.call("partial", json!({})).go().code(0);

@@ -107,6 +107,8 @@ def call(request_id, params):
     meta = params.get("_meta") or {}
     log("call " + name + " " + json.dumps(arguments, sort_keys=True))
     if name == "echo":
+        if arguments["message"].startswith("wide "):
+            return text('{"wide": "%s", "last": "z"}' % ("x" * int(arguments["message"][5:])))
         return text(arguments["message"], _meta={"kept": 1})
     if name == "add":
         return {**text(str(arguments["a"] + arguments["b"])),
