@@ -373,8 +373,8 @@ impl<'o, 't> Reader<'o, 't> {
             }
             let settings = match settings_block::read(&outline.source, fence) {
                 Ok(settings) => settings,
-                Err(error) => {
-                    self.errors.push(error);
+                Err(errors) => {
+                    self.errors.extend(errors);
                     continue;
                 }
             };

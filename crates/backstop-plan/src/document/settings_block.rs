@@ -6,11 +6,15 @@ use super::settings::Settings;
 use super::source::Source;
 use backstop_core::SafeText;
 use backstop_core::nearest::nearest;
+use std::ops::Range;
+use toml::de::DeTable;
 
 /// The largest settings block, in bytes.
 const SETTINGS_BYTES_MAX: usize = 16 << 10;
 /// The longest part of a TOML error message that is kept.
 const MESSAGE_CHARS_MAX: usize = 300;
+/// How many errors of a block are told.
+const ERRORS_MAX: usize = 20;
 
 /// The text of a block, as TOML reads it: with plain line ends, and without the fence's
 /// indentation.
@@ -33,33 +37,72 @@ fn stripped(line: &str, fence: &SettingsFence) -> usize {
     line.bytes().take(fence.indent).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// Reads a block.
-pub(crate) fn read(source: &Source<'_>, fence: &SettingsFence) -> Result<Settings, PlanError> {
+/// Reads a block, or says everything that is wrong in it.
+pub(crate) fn read(source: &Source<'_>, fence: &SettingsFence) -> Result<Settings, Vec<PlanError>> {
     let whole = |message: String, hint: &str| {
         let kind = PlanErrorKind::BadSettings { message: message.into(), hint: Some(hint.into()) };
         PlanError::at(fence.open + 1, 1, kind)
     };
     if fence.close.is_none() {
-        return Err(whole("this settings block is never closed".to_owned(), "close it with a line of ```"));
+        return Err(vec![whole(
+            "this settings block is never closed".to_owned(),
+            "close it with a line of ```",
+        )]);
     }
-    let text = text(source, fence);
+    let mut text = text(source, fence);
     if text.len() > SETTINGS_BYTES_MAX {
         let message = format!("this settings block has more than {SETTINGS_BYTES_MAX} bytes");
-        return Err(whole(message, "put long commands into a script"));
+        return Err(vec![whole(message, "put long commands into a script")]);
     }
-    toml::from_str(&text).map_err(|error: toml::de::Error| {
-        let at = text.floor_char_boundary(error.span().map_or(0, |span| span.start));
-        let before = &text[..at];
-        let start = before.rfind('\n').map_or(0, |end| end + 1);
-        let line = fence.open + 1 + before.matches('\n').count();
-        let column = stripped(source.line(line), fence) + before[start..].chars().count() + 1;
-        let (message, hint) =
-            toml_message(error.message(), text[start..].split_once('=').map_or("", |(key, _)| key.trim()));
-        let message = SafeText::new(message).line(MESSAGE_CHARS_MAX);
-        let hint = hint.map(|hint| SafeText::new(hint).line(MESSAGE_CHARS_MAX).into());
-        let kind = PlanErrorKind::BadSettings { message: message.into(), hint };
-        PlanError::at(line + 1, column, kind)
-    })
+    let mut errors = Vec::new();
+    loop {
+        let error = match toml::from_str(&text) {
+            Ok(settings) if errors.is_empty() => return Ok(settings),
+            Ok(_) => return Err(sorted(errors)),
+            Err(error) => error,
+        };
+        errors.push(setting_error(source, fence, &text, &error));
+        // What follows is read without the setting that is wrong.
+        let wrong = setting_at(&text, error.span().map_or(0, |span| span.start));
+        let Some(wrong) = wrong.filter(|_| errors.len() < ERRORS_MAX) else {
+            return Err(sorted(errors));
+        };
+        let blank = |c: char| if matches!(c, '\n' | '\r') { c.to_string() } else { " ".repeat(c.len_utf8()) };
+        let spaces: String = text[wrong.clone()].chars().map(blank).collect();
+        text.replace_range(wrong, &spaces);
+    }
+}
+
+fn sorted(mut errors: Vec<PlanError>) -> Vec<PlanError> {
+    errors.sort_by_key(|error| (error.line, error.column));
+    errors
+}
+
+/// Where the setting is that this place belongs to, with its name. None where the text is no TOML,
+/// or the setting is a table in lines of its own.
+fn setting_at(text: &str, at: usize) -> Option<Range<usize>> {
+    let table = DeTable::parse(text).ok()?;
+    let settings = table.get_ref().iter().map(|(key, value)| key.span().start..value.span().end);
+    settings.into_iter().find(|range| range.contains(&at) && text[range.clone()].contains('='))
+}
+
+fn setting_error(
+    source: &Source<'_>,
+    fence: &SettingsFence,
+    text: &str,
+    error: &toml::de::Error,
+) -> PlanError {
+    let at = text.floor_char_boundary(error.span().map_or(0, |span| span.start));
+    let before = &text[..at];
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    let line = fence.open + 1 + before.matches('\n').count();
+    let column = stripped(source.line(line), fence) + before[start..].chars().count() + 1;
+    let (message, hint) =
+        toml_message(error.message(), text[start..].split_once('=').map_or("", |(key, _)| key.trim()));
+    let message = SafeText::new(message).line(MESSAGE_CHARS_MAX);
+    let hint = hint.map(|hint| SafeText::new(hint).line(MESSAGE_CHARS_MAX).into());
+    let kind = PlanErrorKind::BadSettings { message: message.into(), hint };
+    PlanError::at(line + 1, column, kind)
 }
 
 /// What may be written for each key, for hints.
@@ -99,7 +142,12 @@ fn toml_message(message: &str, key: &str) -> (String, Option<String>) {
         }
         None => {
             let hint = VALUES.iter().find(|(name, _)| *name == key).map(|(_, hint)| (*hint).to_owned());
-            (message.to_owned(), hint)
+            // What the TOML reader calls by the names of its types.
+            let words = [("expected a sequence", "expected a list"), ("expected a map", "expected a table")];
+            let message = words
+                .iter()
+                .fold(message.to_owned(), |message, (theirs, plain)| message.replace(theirs, plain));
+            (message, hint)
         }
     }
 }
@@ -115,7 +163,10 @@ mod tests {
     fn of(document: &str) -> Result<Settings, String> {
         let source = Source::new(document.as_bytes()).unwrap();
         let blocks = block::read(&source);
-        read(&source, &blocks.settings[0]).map_err(|error| format!("{error} | {}", error.hint()))
+        read(&source, &blocks.settings[0]).map_err(|errors| {
+            let shown = errors.iter().map(|error| format!("{error} | {}", error.hint()));
+            shown.collect::<Vec<_>>().join(" || ")
+        })
     }
 
     #[test]
@@ -156,6 +207,18 @@ mod tests {
         assert_eq!(settings, want);
         assert_eq!(of("```backstop\n```\n").unwrap(), Settings::default());
         assert_eq!(of("```backstop\ngates = []\n```\n").unwrap().gates, Some(Vec::new()));
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        let block = |text: &str| of(&format!("```backstop\n{text}\n```\n")).unwrap_err();
+        let told = block("gates = \"x\"\ntimeot = 3\ncommand = [\n  5,\n]\nflaky = 2");
+        let places: Vec<&str> = told.split(" || ").map(|error| &error[..4]).collect();
+        assert_eq!(places, ["2:9:", "3:1:", "5:3:"], "{told}");
+        // Without an end where each error hides the next.
+        assert_eq!(block(&"a = 1\n".repeat(2)).split(" || ").count(), 1);
+        let many: String = (0..30).map(|n| format!("x{n} = 1\n")).collect();
+        assert_eq!(block(&many).split(" || ").count(), ERRORS_MAX);
     }
 
     #[test]

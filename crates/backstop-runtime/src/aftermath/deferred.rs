@@ -143,7 +143,7 @@ impl HintedError for DeferredError {
     fn hints(&self) -> Vec<String> {
         match self {
             Self::None { .. } => vec!["`backstop deferred list` lists what there is".to_owned()],
-            Self::Masked { again, .. } => vec![format!("type it again, with the secret: `{again}`")],
+            Self::Masked { again, .. } => vec![format!("type `{again}`, with the command as it was")],
             Self::Task { task } => {
                 let end_of_flags = if task.starts_with('-') { "-- " } else { "" };
                 let quoted = shell::quoted(task);

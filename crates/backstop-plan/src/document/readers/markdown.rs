@@ -394,8 +394,8 @@ impl<'t> Markdown<'t> {
         for fence in &self.blocks.settings {
             let settings = match settings_block::read(&self.source, fence) {
                 Ok(settings) => settings,
-                Err(error) => {
-                    errors.push(error);
+                Err(errors_of_block) => {
+                    errors.extend(errors_of_block);
                     continue;
                 }
             };
