@@ -17,7 +17,7 @@ use crate::error::{CliError, failed};
 use crate::{inherited, process, terminal};
 use backstop_config::LogFormat;
 use backstop_core::{Name, RunId};
-use backstop_exec::{OutputRequest, OwnOutputs, become_command, is_interactive_shell, may_watch, own_input};
+use backstop_exec::{OutputRequest, OwnOutputs, is_interactive_shell, own_input};
 use backstop_report::{loop_warning, reused_line};
 use backstop_runtime::admission::{OnWait, client_of, near_provider, provider_named};
 use backstop_runtime::command::{
