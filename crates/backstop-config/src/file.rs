@@ -8,6 +8,7 @@ use super::find::FileName;
 use super::keys::{self, Key, KeyMatch};
 use super::value::{self, Written, described};
 use backstop_core::{MASK, Redactor, SafeText};
+use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
 
 /// The largest config file, in bytes.
@@ -52,9 +53,16 @@ pub(crate) fn text<'b>(file: &FileName, bytes: &'b [u8]) -> Result<&'b str, Prob
 pub(crate) fn read(file: &FileName, source: &str) -> (Vec<Entry>, Vec<Problem>) {
     let (table, errors) = DeTable::parse_recoverable(source);
     let lines = Lines::new(source);
-    let broken = errors.iter().map(|error| lines.position(error.span().unwrap_or_default().start).0);
-    let broken = broken.collect();
-    let mut reader = Reader { file, lines, broken, entries: Vec::new(), problems: Vec::new() };
+    let broken = errors.iter().map(|error| lines.number(error.span().unwrap_or_default().start));
+    let mut reader = Reader {
+        file,
+        broken: broken.collect(),
+        lines,
+        entries: Vec::new(),
+        names: BTreeSet::new(),
+        problems: Vec::new(),
+        secrets: ("", Vec::new()),
+    };
     for error in errors.iter().take(PROBLEMS_MAX) {
         reader.syntax(source, error);
     }
@@ -85,12 +93,20 @@ impl<'s> Lines<'s> {
         (line, self.source[start..at].chars().count() + 1)
     }
 
-    /// The line that a position is on.
+    /// The number of the line that a position is on, from 1.
+    fn number(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at)
+    }
+
+    /// The line that a position is on, or the part of a long one that is around it.
     fn around(&self, at: usize) -> &'s str {
-        let line = self.starts.partition_point(|start| *start <= at);
+        const PART_BYTES: usize = 32 << 10;
+        let line = self.number(at);
         let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
         let end = self.starts.get(line).copied().unwrap_or(self.source.len());
-        &self.source[start..end]
+        let start = self.source.ceil_char_boundary(start.max(at.saturating_sub(PART_BYTES)));
+        let end = self.source.floor_char_boundary(end.min(at.saturating_add(PART_BYTES)));
+        self.source.get(start..end).unwrap_or_default()
     }
 
     fn place(&self, file: &FileName, at: usize) -> Place {
@@ -118,17 +134,25 @@ struct Reader<'a> {
     file: &'a FileName,
     lines: Lines<'a>,
     /// The lines with a syntax error: what was recovered from them may be anything.
-    broken: Vec<usize>,
+    broken: BTreeSet<usize>,
     entries: Vec<Entry>,
+    /// The names of the entries.
+    names: BTreeSet<String>,
     /// The problems, each with its position in bytes.
     problems: Vec<(usize, Problem)>,
+    /// The line that the last problem is on, and what looks like a secret in it.
+    secrets: (&'a str, Vec<String>),
 }
 
 impl Reader<'_> {
     fn problem(&mut self, at: usize, message: &str, hint: Option<&str>) {
         if self.problems.len() < PROBLEMS_MAX {
             // What cannot be read is known to nobody as a secret: its line says whether it is one.
-            let secrets = Redactor::default().secrets_of(self.lines.around(at));
+            let line = self.lines.around(at);
+            if self.secrets.0 != line {
+                self.secrets = (line, Redactor::default().secrets_of(line));
+            }
+            let secrets = &self.secrets.1;
             let masked = |text: &str| secrets.iter().fold(text.to_owned(), |text, one| without(&text, one));
             let place = self.lines.place(self.file, at);
             let problem = Problem::new(place, &masked(message), hint.map(masked).as_deref());
@@ -138,8 +162,9 @@ impl Reader<'_> {
 
     /// Whether a syntax error is on one of the lines between these positions.
     fn is_broken(&self, start: usize, end: usize) -> bool {
-        let lines = self.lines.position(start).0..=self.lines.position(end).0;
-        self.broken.iter().any(|line| lines.contains(line))
+        let (first, last) = (self.lines.number(start), self.lines.number(end));
+        // A table that is added to elsewhere ends before it begins.
+        first <= last && self.broken.range(first..=last).next().is_some()
     }
 
     fn syntax(&mut self, source: &str, error: &toml::de::Error) {
@@ -186,7 +211,7 @@ impl Reader<'_> {
                 }
                 (KeyMatch::Key(key), found) => {
                     let name = path.join(".");
-                    if self.entries.iter().any(|entry| entry.name == name) {
+                    if self.names.contains(&name) {
                         let message = format!("`{name}` is set twice");
                         self.problem(at, &message, Some("remove one of the two"));
                         continue;
@@ -194,6 +219,7 @@ impl Reader<'_> {
                     match value::from_toml(key, &name, found) {
                         Ok(written) => {
                             let (line, column) = self.lines.position(at);
+                            self.names.insert(name.clone());
                             self.entries.push(Entry { name, key, written, line, column });
                         }
                         Err(wrong) => {

@@ -22,7 +22,7 @@ const UNREAD_BYTES_MAX: usize = 256 << 10;
 /// How many values of a file that takes no effect are looked at.
 const UNREAD_MAX: usize = 1000;
 /// How long such a value is.
-const VALUE_BYTES_MAX: usize = 4 << 10;
+const VALUE_BYTES_MAX: usize = 1 << 10;
 
 /// One value given by a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,12 +211,16 @@ pub struct Unheeded {
     pub values: Vec<(String, String)>,
 }
 
-/// Names and what is behind their `=`, in a text that need not be TOML.
+/// Names and what is behind their `=`, in a text that need not be TOML. Of many the first ones.
 fn pairs_of(text: &str) -> impl Iterator<Item = (String, String)> + '_ {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '"' | '\'');
-    text.match_indices('=').filter_map(move |(at, _)| {
+    let named = text.match_indices('=').filter_map(move |(at, _)| {
         let before = text[..at].trim_end_matches([' ', '\t']);
         let name = &before[before.trim_end_matches(is_name).len()..];
+        let name = name.rsplit('.').next().unwrap_or_default().trim_matches(['"', '\'']);
+        (!name.is_empty()).then_some((at, name))
+    });
+    named.take(UNREAD_MAX).filter_map(move |(at, name)| {
         let rest = &text[at + 1..];
         let rest = &rest[..rest.floor_char_boundary(VALUE_BYTES_MAX)];
         let line = rest.lines().next().unwrap_or_default().trim();
@@ -224,8 +228,7 @@ fn pairs_of(text: &str) -> impl Iterator<Item = (String, String)> + '_ {
             Some(quote) => line[1..].split(quote).next().unwrap_or_default(),
             None => line.split([',', '}', ']', '#']).next().unwrap_or_default().trim(),
         };
-        let name = name.rsplit('.').next().unwrap_or_default().trim_matches(['"', '\'']);
-        (!name.is_empty() && !value.is_empty()).then(|| (name.to_owned(), value.to_owned()))
+        (!value.is_empty()).then(|| (name.to_owned(), value.to_owned()))
     })
 }
 
@@ -341,7 +344,7 @@ impl Stack {
         let found = Redactor::default().secrets_of(text);
         self.unread.secrets.extend(found.into_iter().filter(|secret| !is_variable(secret)).take(UNREAD_MAX));
         let pairs = pairs_of(text).filter(|(_, value)| !is_variable(value));
-        self.unread.values.extend(pairs.take(UNREAD_MAX));
+        self.unread.values.extend(pairs);
     }
 
     fn set_all(&mut self, file: &FileName, entries: Vec<file::Entry>, layer: Layer) {

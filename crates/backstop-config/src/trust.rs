@@ -137,6 +137,11 @@ fn named_files(project: &ProjectFile, entries: &[Entry], home: Option<&Path>) ->
             let scripts = scripts(&server_command(entry, entries), &[&project.root, folder]);
             files.extend(scripts.into_iter().map(NamedFile::of_command));
         }
+        // `NODE_OPTIONS = "--require ./hook.js"`, `BASH_ENV = "./env.sh"`.
+        if entry.key.name == "mcp.<server>.env.<variable>" {
+            let words = ["env".to_owned(), entry.written.text.clone()];
+            files.extend(scripts(&words, &[&project.root, folder]).into_iter().map(NamedFile::of_command));
+        }
         let Value::Texts(words) = &entry.written.value else { continue };
         match entry.key.kind {
             ValueKind::Paths if entry.name == "rules.packs" => {
@@ -177,7 +182,7 @@ fn entered(command: &[String], root: &Path) -> Vec<PathBuf> {
 
 /// The words in a line of shell.
 fn shell_words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|c: char| c.is_whitespace() || ";&|()<>'\"=`$".contains(c)).filter(|part| !part.is_empty())
+    line.split(|c: char| c.is_whitespace() || ";&|(){}<>'\"=`$".contains(c)).filter(|part| !part.is_empty())
 }
 
 /// The scripts in the project that a command names: its program, words of it, and words of a line
@@ -196,7 +201,9 @@ fn scripts(command: &[String], folders: &[&Path]) -> Vec<PathBuf> {
         let mut part_before = "";
         for part in shell_words(word) {
             if part != word {
-                files.extend(script(part, part_before, false, folders));
+                // `$PWD/lint.sh`, `$(git rev-parse --show-toplevel)/lint.sh`.
+                let in_folder = || script(part.split_once('/')?.1, part_before, false, folders);
+                files.extend(script(part, part_before, false, folders).or_else(in_folder));
             }
             part_before = if part.starts_with('-') { part_before } else { part };
         }
@@ -588,7 +595,17 @@ mod tests {
     fn packs_and_scripts_of_commands_are_covered() {
         let scratch = Scratch::new();
         scratch.folder("work/.git");
-        for script in ["check.sh", "ci/lint.sh", "tools/agent.py", "tell.sh", "other.sh"] {
+        for script in [
+            "check.sh",
+            "ci/lint.sh",
+            "ci/here.sh",
+            "ci/braces.sh",
+            "ci/top.sh",
+            "tools/agent.py",
+            "tools/hook.js",
+            "tell.sh",
+            "other.sh",
+        ] {
             scratch.write(&format!("work/{script}"), "true\n");
         }
         for data in ["report.xml", "ran", "plain", "test"] {
@@ -602,7 +619,11 @@ mod tests {
              build.check = [\"cargo\", \"test\", \"../outside.sh\"]\n\
              report.check = [\"pytest\", \"--junitxml=report.xml\", \"report.xml\"]\n\
              line.check = [\"sh\", \"-c\", \"echo x >> ran; sh plain\"]\n\
+             here.check = [\"sh\", \"-c\", \"exec $PWD/ci/here.sh\"]\n\
+             braces.check = [\"sh\", \"-c\", \"${PWD}/ci/braces.sh\"]\n\
+             top.check = [\"sh\", \"-c\", \"$(git rev-parse --show-toplevel)/ci/top.sh\"]\n\
              [agent.mine]\ncommand = [\"python3\", \"tools/agent.py\"]\n\
+             [mcp.s]\ncommand = \"node\"\nenv = { NODE_OPTIONS = \"--require ./tools/hook.js\" }\n\
              [notify.ops]\ntype = \"command\"\ncommand = [\"sh\", \"tell.sh\"]\n",
         );
         let at = || candidate(&scratch.around("work")).unwrap().unwrap();
@@ -611,7 +632,19 @@ mod tests {
         covers.sort_unstable();
         assert_eq!(
             covers,
-            ["backstop.toml", "check.sh", "ci/lint.sh", "plain", "rules.toml", "tell.sh", "tools/agent.py"]
+            [
+                "backstop.toml",
+                "check.sh",
+                "ci/braces.sh",
+                "ci/here.sh",
+                "ci/lint.sh",
+                "ci/top.sh",
+                "plain",
+                "rules.toml",
+                "tell.sh",
+                "tools/agent.py",
+                "tools/hook.js"
+            ]
         );
         assert_eq!(at().changes_since(&trusted.hashes), Vec::<String>::new());
         scratch.write("work/other.sh", "false\n");

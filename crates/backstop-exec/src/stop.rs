@@ -63,12 +63,20 @@ impl Stop {
     }
 
     /// Notes that a key of the terminal (Ctrl-C, Ctrl-\) has sent a signal to our process group,
-    /// and so to the command. What the command does about it is the command's affair. Returns false
-    /// if no command runs.
-    pub fn interrupted_by_key(&self) -> bool {
+    /// and so to the command. What the command does about it is the command's affair; where nothing
+    /// of it does anything about it, the second key ends it. Returns false if no command runs.
+    pub fn interrupted_by_key(&self, signal: i32) -> bool {
         let mut state = self.state();
-        state.keys |= !state.to.is_empty();
-        !state.to.is_empty()
+        if state.to.is_empty() {
+            return false;
+        }
+        if state.keys && crate::tree::is_ignored_below_us(signal) {
+            for (_, to) in &state.to {
+                to.send(Message::Insisted);
+            }
+        }
+        state.keys = true;
+        true
     }
 
     pub(crate) fn was_interrupted_by_key(&self) -> bool {

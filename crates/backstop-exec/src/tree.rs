@@ -165,10 +165,26 @@ pub(crate) fn has_variable(pid: u32, name: &OsStr, value: &OsStr) -> bool {
 
 /// Whether a process has a handler for a signal. False where that is not known.
 pub(crate) fn catches(pid: u32, signal: i32) -> bool {
+    has_signal(pid, "SigCgt:", signal)
+}
+
+/// Whether a signal is in one of the sets that a process's status shows.
+fn has_signal(pid: u32, set: &str, signal: i32) -> bool {
     let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    signal > 0 && caught >> (signal - 1) & 1 == 1
+    let mask = status.lines().find_map(|line| line.strip_prefix(set));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    signal > 0 && mask >> (signal - 1) & 1 == 1
+}
+
+/// Whether what descends from us in our process group ignores a signal, and nothing of it has a
+/// handler for it.
+pub(crate) fn is_ignored_below_us(signal: i32) -> bool {
+    let us = std::process::id();
+    let ours = group_of(us);
+    let below: Vec<u32> =
+        with_descendants(vec![us]).into_iter().filter(|pid| *pid != us && group_of(*pid) == ours).collect();
+    below.iter().any(|pid| has_signal(*pid, "SigIgn:", signal))
+        && !below.iter().any(|pid| catches(*pid, signal))
 }
 
 /// Whether `pid` is `ancestor` or one of its descendants.

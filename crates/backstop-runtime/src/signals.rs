@@ -155,7 +155,7 @@ fn act(signal: libc::c_int, cancel: &Cancel, stop: &Stop, caught: &Caught, share
         signal if FORWARDED.contains(&signal) && stop.forward(signal) => return,
         _ => {}
     }
-    if shares_group && came_from_key(signal) && stop.interrupted_by_key() {
+    if shares_group && came_from_key(signal) && stop.interrupted_by_key(signal) {
         return;
     }
     caught.note(signal);

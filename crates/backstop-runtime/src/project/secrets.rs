@@ -165,9 +165,11 @@ pub(super) fn of_settings(config: &Config) -> Vec<String> {
     found.extend(lines.iter().flatten().filter(|word| word.contains("://")).flat_map(|url| in_address(url)));
     let is_written = |value: &str| value.len() >= SECRET_BYTES_MIN && !value.contains("${");
     let unheeded = config.unheeded();
-    // `token_env = "NAME"` names a variable, and `max_tokens = 100000` is a number.
+    // `token_env = "NAME"` names a variable, `token_budget` a budget; `max_tokens` is a number.
     let is_setting = |(name, value): &(String, String)| {
-        name.ends_with("_env") || value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
+        name.ends_with("_env")
+            || name.ends_with("_budget")
+            || value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
     };
     let values: Vec<(String, String)> =
         unheeded.values.iter().filter(|pair| !is_setting(pair)).cloned().collect();
