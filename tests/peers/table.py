@@ -58,8 +58,6 @@ OTHERWISE = {
     ("codex", "plain", "usage limit"): "rate_limited with reset",
     ("codex", "acp", "usage limit"): "rate_limited with reset",
     ("copilot", "plain", "usage limit"): "rate_limited with reset",
-    # It begins its request anew without end and says nothing.
-    ("opencode", "acp", "cut"): "timeout",
     # It takes what came before the cut for the whole answer: only the result is missing.
     ("gemini", "acp", "cut"): "parse_error",
 }

@@ -9,7 +9,7 @@ use super::envelope::{Envelope, masked};
 use super::error::AttemptError;
 use super::iterations::Iterations;
 use super::judge::Case;
-use super::lines::LineStream;
+use super::lines::{LineFilter, LineStream};
 use super::own_retries::{self, LOG_LINE_BYTES_MAX, OwnRetries};
 use super::places::{Places, read_written};
 use super::question::{self, Questions};
@@ -391,7 +391,7 @@ fn streams(
 /// Where the standard error of an agent goes: its log.
 fn errors(questions: &Questions, retries: &OwnRetries, log: &Tee, stop: &Stop) -> Box<dyn Write + Send> {
     let (retries, stop) = (retries.clone(), stop.clone());
-    let to = questions.stream(1, log.clone());
+    let to = LineFilter::new(questions.stream(1, log.clone()), own_retries::OPENCODE_CHATTER);
     Box::new(LineStream::new(to, LOG_LINE_BYTES_MAX, move |line| retries.log_line(line, &stop)))
 }
 

@@ -10,6 +10,7 @@
 
 use super::definition::OutputDialect;
 use super::dialect::{self, Failure};
+use super::lines::Dropped;
 use backstop_core::Reason;
 use backstop_exec::Stop;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,6 +29,9 @@ const RETRYING: &[&str] = &["Retrying in ", "Retrying after ", "Retrying with ba
 /// How OpenCode's log says that a request of its model failed, and where it says of what.
 const OPENCODE_FAILED: &str = "message=\"stream error\"";
 const OPENCODE_ERROR: &str = "error.error=\"";
+/// How OpenCode's log says that it begins a step, and of which session.
+const OPENCODE_STEP: &str = " message=loop ";
+const OPENCODE_SESSION: &str = " session.id=";
 /// How the OpenAI client that Qwen Code uses says in its log that a request failed, before and
 /// after what it was.
 const CLIENT_LOG: &str = "[log_";
@@ -67,6 +71,10 @@ struct State {
     line_before: String,
     /// What failed last, where nothing has been done since.
     last: Option<Failure>,
+    /// The session whose steps OpenCode's log tells of: those of a subagent have another.
+    session: Option<String>,
+    /// Whether nothing was said, done or logged since such a step began.
+    step_is_empty: bool,
     /// What has failed again and again since a tool was last used, and how often.
     same: String,
     times: u32,
@@ -136,6 +144,18 @@ impl OwnRetries {
             return;
         }
         let mut state = self.state();
+        if let Some(session) = opencode_step(&line) {
+            if state.session.get_or_insert_with(|| session.to_owned()) == session
+                && std::mem::replace(&mut state.step_is_empty, true)
+            {
+                let failure = dialect::lost_answer();
+                let words = failure.text.clone();
+                state.failed(failure, &words, stop);
+                state.step_is_empty = true;
+                self.0.1.notify_all();
+            }
+            return;
+        }
         let before = std::mem::replace(&mut state.line_before, line.clone());
         let is_retry = RETRYING.iter().any(|words| line.contains(words));
         // What failed stands in the same line, or in the one before.
@@ -209,12 +229,14 @@ impl State {
             stop.request();
         }
         self.last = Some(failure);
+        self.step_is_empty = false;
         self.changes += 1;
     }
 
     /// What failed last was got over. Who watches looks again once its time is over.
     fn got_over(&mut self) {
         self.changes += u64::from(self.last.take().is_some());
+        self.step_is_empty = false;
     }
 }
 
@@ -224,6 +246,21 @@ fn client_failure(line: &str) -> Option<&str> {
     let words = line[at + 1..].trim_start();
     let end = words.find(" in ").or_else(|| words.find(" - ")).unwrap_or(words.len());
     line.starts_with(CLIENT_LOG).then(|| &words[..end])
+}
+
+/// The session of which a line of OpenCode's log says that a step begins. Where an answer breaks
+/// off before its first word, the next step begins as if nothing were, without end.
+fn opencode_step(line: &str) -> Option<&str> {
+    let (_, session) = line.split_once(OPENCODE_SESSION).filter(|_| line.contains(OPENCODE_STEP))?;
+    session.split(' ').next()
+}
+
+/// The lines of OpenCode's log that are not for people: only what they say of its steps is read.
+pub(super) const OPENCODE_CHATTER: Dropped = Dropped { begin: b"timestamp=", is_dropped: is_chatter };
+
+fn is_chatter(line: &[u8]) -> bool {
+    let line = String::from_utf8_lossy(line);
+    line.contains(" level=INFO ") || line.contains(" level=DEBUG ")
 }
 
 /// What a line of OpenCode's log says that a request of its model failed of.
@@ -310,6 +347,39 @@ mod tests {
         let (retries, stop) = (OwnRetries::new(OpencodeJsonl), Stop::new());
         (0..9).for_each(|_| retries.event(OpencodeJsonl, said, &stop));
         assert_eq!((stop.requests(), retries.last()), (0, None));
+    }
+
+    #[test]
+    fn opencodes_steps_in_which_nothing_happens_are_answers_that_broke_off() {
+        let step = |session: &str, step: u32| {
+            format!(
+                "timestamp=2026-11-19T22:35:05.974Z level=INFO run=30cd6803 message=loop session.id={session} step={step}\n"
+            )
+        };
+        let run = |between: &dyn Fn(&OwnRetries, &Stop)| {
+            let (retries, stop) = (OwnRetries::new(OutputDialect::Acp), Stop::new());
+            for at in 0..=3 {
+                assert_eq!(stop.requests(), 0, "{at}");
+                retries.log_line(step("ses_1", at).as_bytes(), &stop);
+                // The steps of a subagent are not its own.
+                (0..9).for_each(|at| retries.log_line(step("ses_2", at).as_bytes(), &stop));
+                between(&retries, &stop);
+            }
+            (stop.requests(), retries.ended_for())
+        };
+        let (requests, ended_for) = run(&|_, _| ());
+        assert_eq!((requests, ended_for.unwrap().failure.reason), (1, Some(Reason::NetworkTransient)));
+        assert_eq!(run(&|retries, _| retries.tool_used()).0, 0);
+        assert_eq!(run(&|retries, _| retries.spoke()).0, 0);
+        // What its log says of the failure is what failed.
+        let (retries, stop) = (OwnRetries::new(OutputDialect::Acp), Stop::new());
+        for at in 0..3 {
+            retries.log_line(step("ses_1", at).as_bytes(), &stop);
+            retries.log_line(opencode("prompt is too long", "").as_bytes(), &stop);
+            assert_eq!(retries.last().unwrap().text, "prompt is too long");
+        }
+        assert_eq!(retries.ended_for().unwrap().failure.text, "prompt is too long");
+        assert!(is_chatter(step("ses_1", 0).as_bytes()) && !is_chatter(opencode("x", "").as_bytes()));
     }
 
     #[test]

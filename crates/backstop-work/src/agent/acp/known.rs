@@ -58,8 +58,9 @@ pub const KNOWN_ACP: &[KnownAcp] = &[
     KnownAcp {
         name: "opencode",
         argv: &["opencode", "acp"],
-        // What its provider answered stands in its log and nowhere else.
-        args: &["--print-logs", "--log-level", "ERROR"],
+        // What its provider answered stands in its log and nowhere else, and so does that it
+        // begins a step anew.
+        args: &["--print-logs", "--log-level", "INFO"],
         env: &[("OPENCODE_PERMISSION", "{\"external_directory\":{\"{result_folder}/*\":\"allow\"}}")],
         modes: &["build"],
         provider: Some("opencode"),

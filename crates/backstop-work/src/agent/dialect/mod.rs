@@ -219,6 +219,11 @@ pub(super) fn failed_request(dialect: OutputDialect, line: &[u8]) -> Option<Fail
     }
 }
 
+/// The failure of an answer that OpenCode's connection lost before its first word.
+pub(super) fn lost_answer() -> Failure {
+    opencode::lost()
+}
+
 /// Whether a line is an event which says that the agent goes on, and not that it tries again.
 pub(super) fn is_progress(dialect: OutputDialect, line: &[u8]) -> bool {
     if !line.trim_ascii_start().starts_with(b"{\"") {

@@ -46,12 +46,17 @@ pub(super) fn read_output(events: &[Value], output: &mut AgentOutput) {
 pub(super) fn broken_off(event: &Value) -> Option<Failure> {
     let is_unknown =
         text(event, "/type") == Some("step_finish") && text(event, "/part/reason") == Some("unknown");
-    (is_unknown && step_usage(event).output_tokens == 0).then(|| Failure {
+    (is_unknown && step_usage(event).output_tokens == 0).then(lost)
+}
+
+/// The failure of an answer that broke off before its first word.
+pub(super) fn lost() -> Failure {
+    Failure {
         text: "the connection to the model was lost before it had answered".to_owned(),
         fields: json!({"type": "step_finish", "reason": "unknown"}),
         reason: Some(Reason::NetworkTransient),
         ..Failure::default()
-    })
+    }
 }
 
 /// What one step used. Thinking is counted apart from the output there.
