@@ -27,8 +27,9 @@ def start(words, **more):
     return child
 
 
-def run(*words):
-    return [float(word) for word in subprocess.run([load, *map(str, words)], check=True, capture_output=True, text=True).stdout.split()]
+def run(*words, headers=""):
+    ask = {**os.environ, "PROXY_LOAD_HEADERS": headers}
+    return [float(word) for word in subprocess.run([load, *map(str, words)], check=True, capture_output=True, text=True, env=ask).stdout.split()]
 
 
 def cpu(pid):
@@ -60,6 +61,8 @@ def wait_for(port, seconds=60):
 upstream = start([load, "upstream"], stdout=subprocess.PIPE, text=True)
 origin = int(upstream.stdout.readline())
 targets = {"direct": (origin, "/v1/chat/completions", None, args.count)}
+# Portkey's gateway is told with each request where it goes.
+headers = {"portkey": f"x-portkey-provider: openai\nx-portkey-custom-host: http://127.0.0.1:{origin}/v1"}
 
 proxy = start([backstop, "proxy", "--listen", "127.0.0.1:0", "--upstream", f"openai=http://127.0.0.1:{origin}"], stderr=subprocess.PIPE, text=True)
 targets["backstop"] = (int(proxy.stderr.readline().rsplit(":", 1)[1]), "/v1/chat/completions", proxy.pid, args.count)
@@ -71,7 +74,7 @@ if args.peers:
         port = free_port()
         config = scratch / "litellm.yaml"
         config.write_text(f"model_list:\n  - model_name: m\n    litellm_params:\n      model: openai/m\n      api_base: http://127.0.0.1:{origin}/v1\n      api_key: sk-test\n")
-        child = start([str(litellm), "--config", str(config), "--port", str(port), "--host", "127.0.0.1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={"LITELLM_TELEMETRY": "False"})
+        child = start([str(litellm), "--config", str(config), "--port", str(port), "--host", "127.0.0.1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={"LITELLM_TELEMETRY": "False", "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true"})
         if wait_for(port, 120):
             targets["litellm"] = (port, "/v1/chat/completions", child.pid, args.count // 10)
     portkey = peers / "node_modules/@portkey-ai/gateway/build/start-server.js"
@@ -86,12 +89,13 @@ try:
     base = {}
     for name, (port, path, pid, count) in targets.items():
         try:
-            run("ask", port, path, 1, max(count // 10, 50))
+            more = headers.get(name, "")
+            run("ask", port, path, 1, max(count // 10, 50), headers=more)
             before = cpu(pid) if pid else 0
-            p50, p99, _ = run("ask", port, path, 1, count)
+            p50, p99, _ = run("ask", port, path, 1, count, headers=more)
             used = (cpu(pid) - before) / count * 1000 if pid else 0
-            (first,) = run("stream", port, path, max(count // 4, 50))
-            _, _, rate = run("ask", port, path, 16, count * 2)
+            (first,) = run("stream", port, path, max(count // 4, 50), headers=more)
+            _, _, rate = run("ask", port, path, 16, count * 2, headers=more)
         except subprocess.CalledProcessError as error:
             print(f"{name:10} failed: {error.stderr.strip()[-200:]}")
             continue

@@ -5,6 +5,8 @@
 //!   p50 and p99 in microseconds, and requests a second proxy_load stream PORT PATH COUNT prints
 //!   the p50 of the time to the first byte of the body proxy_load open PORT PATH STREAMS opens
 //!   streams that stay open; prints a line, waits for a line
+//!
+//! PROXY_LOAD_HEADERS has more headers of each request, as `name: value` lines.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)] // A program for a benchmark.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -88,8 +90,10 @@ fn post(path: &str, more: &str) -> Vec<u8> {
         r#"{{"model":"m"{more},"messages":[{{"role":"user","content":"{}"}}]}}"#,
         "word ".repeat(200)
     );
+    let more = std::env::var("PROXY_LOAD_HEADERS").unwrap_or_default();
+    let more: String = more.lines().flat_map(|line| [line, "\r\n"]).collect();
     format!(
-        "POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nauthorization: Bearer sk-test\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nauthorization: Bearer sk-test\r\n{more}content-length: {}\r\n\r\n{body}",
         body.len()
     )
     .into_bytes()

@@ -13,6 +13,7 @@ use backstop_config::{CommonMcpSettings, ConfigError, McpServerSettings};
 use backstop_core::{ErrorKind, Fault, HintedError, Name, Outcome, Policy, SafeText};
 use backstop_engine::Cancel;
 use backstop_runtime::admission::Admission;
+use backstop_runtime::recorder::run_numbers::RunNumbers;
 use backstop_runtime::recorder::successes::Successes;
 use backstop_runtime::{Project, ProjectError};
 use backstop_store::{RunFilter, RunSummary, UserStore};
@@ -93,6 +94,7 @@ pub struct Toolbox {
     pub(crate) classifier: Arc<Classifier>,
     pub(crate) policy: Arc<Policy>,
     pub(crate) successes: Arc<Successes>,
+    pub(crate) run_numbers: RunNumbers,
     pub(crate) results: ResultCache,
     upstreams: BTreeMap<Name, Arc<Upstream>>,
     catalogue: RwLock<Arc<Catalogue>>,
@@ -166,6 +168,7 @@ impl Toolbox {
             classifier,
             policy,
             successes: Arc::default(),
+            run_numbers: RunNumbers::new(project.process.random),
             results: ResultCache::default(),
             upstreams,
             catalogue: RwLock::default(),

@@ -92,17 +92,14 @@ pub(super) fn error_event(api: Api, reason: Reason, message: &str) -> Vec<u8> {
 /// The same for an error that the provider sent itself.
 pub(super) fn passed_event(api: Api, body: &[u8], reason: Reason, message: &str) -> Vec<u8> {
     let theirs: Option<Value> = serde_json::from_slice(body).ok();
-    // As it was sent, where it is one line: the data of an event ends with it.
-    let sent = |error: &Value| match std::str::from_utf8(body).map(str::trim) {
-        Ok(line) if !line.contains(['\n', '\r']) => line.to_owned(),
-        _ => error.to_string(),
-    };
+    // As it was sent: line ends in JSON stand between tokens alone.
+    let line = || String::from_utf8_lossy(body).replace(['\n', '\r'], " ");
     match (api, theirs) {
         (Api::Anthropic, Some(error)) if error.get("error").is_some() => {
-            format!("event: error\ndata: {}\n\n", sent(&error)).into_bytes()
+            format!("event: error\ndata: {}\n\n", line()).into_bytes()
         }
         (Api::Chat | Api::Gemini, Some(error)) if error.get("error").is_some() => {
-            format!("data: {}\n\n", sent(&error)).into_bytes()
+            format!("data: {}\n\n", line()).into_bytes()
         }
         (Api::Responses, Some(error)) => {
             let told = error.pointer("/error/message").and_then(Value::as_str).unwrap_or(message);
@@ -144,6 +141,15 @@ mod tests {
     use super::*;
     use crate::proxy::events::{Event, classify};
     use backstop_core::SafeText;
+
+    #[test]
+    fn an_error_of_the_provider_passes_as_it_was_sent() {
+        let body = b"{\"type\": \"error\",\n \"error\": {\"message\": \"m\", \"n\": 1.50}}\n";
+        let passed = passed_event(Api::Anthropic, body, Reason::Unknown, "x");
+        let want =
+            "event: error\ndata: {\"type\": \"error\",  \"error\": {\"message\": \"m\", \"n\": 1.50}} \n\n";
+        assert_eq!(String::from_utf8(passed).unwrap(), want);
+    }
 
     #[test]
     fn every_error_is_one_that_the_apis_clients_know() {

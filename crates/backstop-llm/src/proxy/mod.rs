@@ -37,15 +37,14 @@ use backstop_http::Client;
 use backstop_http::server::{Access, Answer, ServerLimits, ServerRequest, serve};
 use backstop_runtime::admission::Admission;
 use backstop_runtime::operation::OperationRun;
+use backstop_runtime::recorder::run_numbers::RunNumbers;
 use backstop_runtime::recorder::successes::Successes;
 use backstop_runtime::{Project, ProjectError};
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::future::Future;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -241,9 +240,10 @@ impl State {
             );
             return Answer::text(404, &text);
         };
+        // On the heap, as both are large: each connection has room for this future as long as it is
+        // open, and a stream that has begun needs none of it any more.
         match route.operation {
-            route::Operation::Other => pass::pass_on(&self, route, request).await,
-            // On the heap, as it is large: a stream that has begun holds none of it any more.
+            route::Operation::Other => Box::pin(pass::pass_on(&self, route, request)).await,
             _ => Box::pin(self.recover(route, request)).await,
         }
     }
@@ -266,24 +266,21 @@ impl State {
     }
 }
 
-/// Numbers that nobody else has, for the ids of runs: asking the system for each would cost every
-/// request a call.
-struct RunNumbers {
-    seed: [u64; 2],
-    count: AtomicU64,
-}
-
-impl RunNumbers {
-    fn new(random: fn() -> u64) -> Self {
-        Self { seed: [random(), random()], count: AtomicU64::new(0) }
-    }
-
-    fn next(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.seed, self.count.fetch_add(1, Ordering::Relaxed)).hash(&mut hasher);
-        hasher.finish()
-    }
-}
-
 /// The one path that is the proxy's own.
 const HEALTH: &str = "/backstop/health";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, F>(_: impl Fn(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Each connection has room for it as long as it is open.
+    #[test]
+    fn the_future_of_a_request_is_small() {
+        let answer = size(|(state, request): (Arc<State>, ServerRequest)| state.answer(request));
+        assert!(answer <= 2 << 10, "{answer} bytes");
+    }
+}

@@ -17,6 +17,7 @@
 mod event_lines;
 mod observers;
 mod opening;
+pub mod run_numbers;
 pub mod successes;
 
 pub use event_lines::EventLines;

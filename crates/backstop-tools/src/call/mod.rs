@@ -331,6 +331,7 @@ impl Toolbox {
             caller: request.caller.clone(),
             parent: request.parent,
             held: request.confirmed.is_none(),
+            random: Some(self.run_numbers.next()),
             successes: Some(Arc::clone(&self.successes)),
             ..Opening::new("tools")
         };

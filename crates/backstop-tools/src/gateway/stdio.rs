@@ -22,6 +22,8 @@ use tokio::sync::mpsc;
 
 /// How many bytes are read at once.
 const CHUNK_BYTES: usize = 64 << 10;
+/// Messages that wait are written together up to this size, in bytes.
+const WRITE_BYTES_MAX: usize = 64 << 10;
 /// How many pieces of input may wait.
 const IN_MAX: usize = 16;
 
@@ -56,14 +58,13 @@ impl Gateway {
                 break;
             }
             awake.message();
-            let mut messages = Vec::new();
+            let mut answers = Vec::new();
             lines.push(&chunk[..count], |line| match line {
                 Line::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
-                Line::Whole(line) => messages.push(Message::parse(line)),
-                Line::TooLong(_) => messages.push(Err(BadMessage::TooLong)),
+                Line::Whole(line) => answers.extend(workers.take(Message::parse(line))),
+                Line::TooLong(_) => answers.extend(workers.take(Err(BadMessage::TooLong))),
             });
-            for message in messages {
-                let Some(answer) = workers.take(message) else { continue };
+            for answer in answers {
                 // A client that does not read must not hold up the end.
                 tokio::select! {
                     () = session.send(answer) => {}
@@ -162,7 +163,8 @@ impl Output {
         match self {
             Self::Pipe(mut pipe) => {
                 tokio::spawn(async move {
-                    while let Some(bytes) = next(&mut messages).await {
+                    let mut bytes = Vec::new();
+                    while next(&mut messages, &mut bytes).await {
                         if pipe.write_all(&bytes).await.is_err() {
                             return;
                         }
@@ -173,7 +175,8 @@ impl Output {
             }
             Self::Socket(mut socket) => {
                 tokio::spawn(async move {
-                    while let Some(bytes) = next(&mut messages).await {
+                    let mut bytes = Vec::new();
+                    while next(&mut messages, &mut bytes).await {
                         if socket.write_all(&bytes).await.is_err() {
                             return;
                         }
@@ -196,13 +199,24 @@ impl Output {
     }
 }
 
-/// The next message as a line, with all that wait already.
-async fn next(messages: &mut mpsc::Receiver<Vec<u8>>) -> Option<Vec<u8>> {
-    let mut bytes = messages.recv().await?;
-    bytes.push(b'\n');
-    while let Ok(mut more) = messages.try_recv() {
-        bytes.append(&mut more);
-        bytes.push(b'\n');
+/// Puts the next message as a line into `bytes`, with those that wait already. False, once there
+/// are none any more.
+async fn next(messages: &mut mpsc::Receiver<Vec<u8>>, bytes: &mut Vec<u8>) -> bool {
+    bytes.clear();
+    // One long message must not hold its memory for ever.
+    bytes.shrink_to(WRITE_BYTES_MAX);
+    let mut next = messages.recv().await;
+    if next.is_none() {
+        return false;
     }
-    Some(bytes)
+    while let Some(message) = next {
+        if bytes.is_empty() && message.len() > bytes.capacity() {
+            *bytes = message;
+        } else {
+            bytes.extend_from_slice(&message);
+        }
+        bytes.push(b'\n');
+        next = if bytes.len() < WRITE_BYTES_MAX { messages.try_recv().ok() } else { None };
+    }
+    true
 }

@@ -207,7 +207,7 @@ fn words_that_cannot_be_written_down_are_not_run_as_others() {
     command.arg(std::ffi::OsStr::from_bytes(b"\xff\xfe"));
     assert_eq!(command.output().unwrap().status.code(), Some(1));
     let refused = project.run(&["deferred", "run", "d-1"]).go().code(1);
-    assert!(refused.stderr().contains("type it again"), "{}", refused.stderr());
+    assert!(refused.stderr().contains("with the command as it was"), "{}", refused.stderr());
 }
 
 #[test]
