@@ -264,7 +264,7 @@ fn no_sentence_from_outside_stands_outside_the_fence_of_a_hooks_answer() {
                 "tool_name": tool, "tool_use_id": said, "transcript_path": said, "permission_mode": said,
                 "tool_input": {"command": "npm test", "file_path": said, "url": said, "description": said},
                 "error": format!("Exit code 1\n{opening}{said}")});
-            let answer = project.run(&["hook", "agent"]).stdin(&event.to_string()).go().code(0).json();
+            let answer = project.run(&["hook", "agent"]).stdin(event.to_string()).go().code(0).json();
             let text = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
             assert!(!holds(&outside_fences(text), sentence), "{tool}, {opening}{said:?}: {text}");
             for key in ["systemMessage", "reason", "stopReason"] {
