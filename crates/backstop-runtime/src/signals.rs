@@ -9,11 +9,10 @@
 use crate::host::StopRequest;
 use backstop_engine::Cancel;
 use backstop_exec::Stop;
-use std::io::{PipeWriter, Read};
+use std::io::{PipeReader, PipeWriter, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Whether this process ignores a signal now.
 pub fn is_ignored(signal: i32) -> bool {
@@ -57,10 +56,50 @@ const LISTENED: [libc::c_int; 6] =
 /// What is written into a pipe when a signal comes.
 const WAKES: &[u8] = &[0];
 
-/// A signal that is listened to, and whether it has come and was not dealt with yet.
+/// The most of one signal that is dealt with at once: the second Ctrl-C asks for more than the
+/// first, the others for nothing else.
+const COUNT_MAX: u32 = 3;
+
+/// A signal that is listened to, and how often it has come and was not dealt with yet: a second
+/// Ctrl-C is not lost because the first still waits for a turn on a busy machine.
 struct Received {
     signal: libc::c_int,
-    came: AtomicBool,
+    count: AtomicU32,
+}
+
+/// The signals that come.
+struct Inbox {
+    reader: PipeReader,
+    all: Vec<Arc<Received>>,
+}
+
+impl Inbox {
+    /// Listens to these from now on.
+    fn listen(signals: impl IntoIterator<Item = libc::c_int>) -> std::io::Result<Self> {
+        let (reader, writer) = std::io::pipe()?;
+        let writer = Arc::new(writer);
+        let mut all = Vec::new();
+        for signal in signals {
+            let received = Arc::new(Received { signal, count: AtomicU32::new(0) });
+            listen(&received, &writer)?;
+            all.push(received);
+        }
+        Ok(Self { reader, all })
+    }
+
+    /// Waits for signals. Gives each as often as it came; none where nothing can come any more.
+    fn wait(&mut self) -> Option<Vec<libc::c_int>> {
+        let mut woken = [0; LISTENED.len() + FORWARDED.len()];
+        loop {
+            match self.reader.read(&mut woken) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Ok(1..) => break,
+                _ => return None,
+            }
+        }
+        let counted = self.all.iter().map(|one| (one.signal, one.count.swap(0, Ordering::SeqCst)));
+        Some(counted.flat_map(|(signal, count)| (0..count.min(COUNT_MAX)).map(move |_| signal)).collect())
+    }
 }
 
 /// Passes signals on until [`Watch::end`].
@@ -78,30 +117,18 @@ impl Watch {
 /// Passes signals on, from a thread of its own: the first that asks for the end is polite, the
 /// second is not. `shares_group` says that the command gets what keys send without us.
 pub fn watch(cancel: Cancel, stop: Stop, caught: Caught, shares_group: bool) -> std::io::Result<Watch> {
-    let (mut reader, writer) = std::io::pipe()?;
-    let writer = Arc::new(writer);
-    let mut all = Vec::new();
     // What we were started to ignore (`nohup`) is ignored by the command as well.
-    for signal in LISTENED.into_iter().chain(FORWARDED).filter(|signal| !is_ignored(*signal)) {
-        let received = Arc::new(Received { signal, came: AtomicBool::new(false) });
-        listen(&received, &writer)?;
-        all.push(received);
-    }
+    let wanted = LISTENED.into_iter().chain(FORWARDED).filter(|signal| !is_ignored(*signal));
+    let mut inbox = Inbox::listen(wanted)?;
     let watch = Watch(Arc::default());
     let over = Arc::clone(&watch.0);
     let run = move || {
-        let mut woken = [0; LISTENED.len() + FORWARDED.len()];
-        loop {
-            match reader.read(&mut woken) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Ok(1..) => {}
-                _ => return,
-            }
-            for received in all.iter().filter(|received| received.came.swap(false, Ordering::SeqCst)) {
+        while let Some(signals) = inbox.wait() {
+            for signal in signals {
                 if over.load(Ordering::SeqCst) {
                     return;
                 }
-                act(received.signal, &cancel, &stop, &caught, shares_group);
+                act(signal, &cancel, &stop, &caught, shares_group);
             }
         }
     };
@@ -123,7 +150,7 @@ fn listen(received: &Arc<Received>, wake: &Arc<PipeWriter>) -> std::io::Result<(
             }
             #[cfg(not(target_os = "linux"))]
             let _ = (info, by_key);
-            if !received.came.swap(true, Ordering::SeqCst) {
+            if received.count.fetch_add(1, Ordering::SeqCst) == 0 {
                 let _ = rustix::io::write(&*wake, WAKES);
             }
         })?;
@@ -197,37 +224,22 @@ pub fn end_by(signal: i32) {
 /// ends them at once.
 pub fn stop_requests() -> std::io::Result<Receiver<StopRequest>> {
     let (sender, requests) = channel();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (mut interrupt, mut terminate, mut hangup, mut quit) = {
-        let _inside = runtime.enter();
-        (
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-            signal(SignalKind::quit())?,
-        )
-    };
+    let mut inbox = Inbox::listen([libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT])?;
     let run = move || {
-        runtime.block_on(async {
-            let mut before = 0;
-            loop {
-                let polite = tokio::select! {
-                    _ = interrupt.recv() => true,
-                    _ = terminate.recv() => false,
-                    _ = hangup.recv() => false,
-                    _ = quit.recv() => false,
-                };
-                let request = match (before, polite) {
-                    (0, true) => StopRequest::Finish,
-                    (0, false) => StopRequest::End,
+        let mut before = 0;
+        while let Some(signals) = inbox.wait() {
+            for signal in signals {
+                let request = match (before, signal) {
+                    (0, libc::SIGINT) => StopRequest::Finish,
+                    (0, _) => StopRequest::End,
                     _ => StopRequest::Kill,
                 };
                 before += 1;
                 if sender.send(request).is_err() {
-                    break;
+                    return;
                 }
             }
-        });
+        }
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(run)?;
     Ok(requests)
