@@ -215,7 +215,11 @@ fn masked(runner: &PhaseRunner<'_>, work: WorkAt) -> WorkAt {
 }
 
 fn landed_at(parts: &ConcludeParts<'_>, from: &Sha, to: &Sha, reference: &str) -> Result<WorkAt, GitError> {
-    let landing = parts.repo.land_ff(parts.branch, from, to);
+    let landing = match parts.repo.land_ff(parts.branch, from, to) {
+        // Nothing is in the way: the same lands once there is room.
+        Err(error @ (GitError::NoRoom { .. } | GitError::ReadOnly { .. })) => return Err(error),
+        landing => landing,
+    };
     let landed = landing
         .map_or_else(|error| Landed::Kept(error.to_string()), |landing| Landed::of(landing, parts.branch));
     Ok(match landed {
