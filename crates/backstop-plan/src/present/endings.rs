@@ -258,8 +258,8 @@ pub fn wait_sum(record: &RunRecord, now: Timestamp) -> WaitSum {
     WaitSum { times, waited }
 }
 
-/// How many of the phases that were not skipped had their work checked by a gate. One that failed on
-/// the base and whose failures nobody can tell apart has checked nothing.
+/// How many of the phases that were not skipped had their work checked by a gate. One that failed
+/// on the base and whose failures nobody can tell apart has checked nothing.
 fn verified(record: &RunRecord) -> u64 {
     let is_verified = |phase: &PhaseProgress<'_>| {
         let says_something = |gate: &GateRecord| {

@@ -3,8 +3,8 @@
 use backstop_core::{Fault, Reason, SafeText};
 use backstop_work::git::{CommitTrouble, GitError};
 
-/// The fault of a failed git command: `interrupted`, `disk_full`, `permission_denied` where the file
-/// system is read-only, or `vcs_error`.
+/// The fault of a failed git command: `interrupted`, `disk_full`, `permission_denied` where the
+/// file system is read-only, or `vcs_error`.
 pub(super) fn git_fault(error: &GitError) -> Box<Fault> {
     let full = error.to_string().contains("No space left on device");
     let mut fault = Fault::new(match error {
