@@ -1,7 +1,7 @@
 //! What keeps a campaign from being run or changed, and what to type next.
 
 use backstop_config::ConfigError;
-use backstop_core::{ErrorKind, HintedError};
+use backstop_core::{ErrorKind, HintedError, Reason, SafeText};
 use backstop_plan::run::PlanRunError;
 use backstop_plan::start::RunError;
 use backstop_runtime::ProjectError;
@@ -28,12 +28,27 @@ pub enum CampaignError {
     NoTask { given: String, known: Vec<String> },
     #[error("task {seq} is {status}")]
     WrongStatus { seq: String, status: &'static str, wanted: &'static str },
+    #[error("no objective is given")]
+    NoObjective,
+    #[error("a campaign is not finished in this project: {}", objective.line(200))]
+    Unfinished { objective: SafeText },
     #[error("no question waits for an answer")]
     NoQuestions,
     #[error("{given} answers were given, and {asked} questions are open")]
     AnswerCount { given: usize, asked: usize },
     #[error("this campaign has no tasks yet")]
     NoTasks,
+}
+
+impl CampaignError {
+    /// What a campaign that was begun ends with because of it.
+    pub(crate) fn reason(&self) -> Reason {
+        match self {
+            Self::Start(error) => error.reason(),
+            Self::Config(_) => Reason::InvalidUsage,
+            _ => Reason::StateInvalid,
+        }
+    }
 }
 
 impl From<StoreError> for CampaignError {
@@ -69,6 +84,7 @@ impl HintedError for CampaignError {
             Self::Start(error) => error.kind(),
             Self::Project(error) => error.kind(),
             Self::Config(error) => error.kind(),
+            Self::NoObjective | Self::Unfinished { .. } => ErrorKind::Usage,
             Self::NoTask { .. } | Self::WrongStatus { .. } | Self::AnswerCount { .. } => ErrorKind::Usage,
             _ => ErrorKind::Failed,
         }
@@ -81,7 +97,15 @@ impl HintedError for CampaignError {
             Self::Config(error) => return HintedError::hints(error),
             Self::Host(error) => error.hint(),
             Self::NoCampaign => "`backstop campaign \"what is to be reached\"` starts one".to_owned(),
+            Self::NoObjective => "say in one sentence what is to be reached".to_owned(),
+            Self::Unfinished { .. } => {
+                "`backstop campaign` goes on with it; `--fresh` starts another one, and commits stay"
+                    .to_owned()
+            }
             Self::HeldBy { .. } => "`backstop campaign watch` follows it".to_owned(),
+            Self::NoTask { known, .. } if known.is_empty() => {
+                "it has no tasks yet; `backstop campaign` goes on with it".to_owned()
+            }
             Self::NoTask { known, .. } => {
                 format!("tasks are {}", known.iter().take(20).cloned().collect::<Vec<_>>().join(", "))
             }

@@ -7,7 +7,7 @@
 
 use backstop_core::{BaseGate, Event, EventKind, Fault, PhaseRecord, PlanRecord, Reason, SafeText};
 use backstop_runtime::host::{Fold, NodeRecord, NodeStatus, RunProgress, operation};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a gate said last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,6 +110,10 @@ pub struct RunRecord {
     pub first_base: Option<String>,
     /// What the gates said of the tree that the run started from.
     pub base_gates: Vec<BaseGate>,
+    /// The one commit of all phases, where they were committed as one.
+    pub one_commit: Option<CommitRecord>,
+    /// Gates that failed on the base in failures that were told apart.
+    told_apart: BTreeSet<String>,
     facts: BTreeMap<String, PhaseFacts>,
 }
 
@@ -118,7 +122,14 @@ impl Fold for RunRecord {
         self.progress.apply(event);
         match &event.kind {
             EventKind::PlanLoaded { plan } => self.load(plan),
-            EventKind::BaseChecked { gates, .. } => self.base_gates.clone_from(gates),
+            EventKind::BaseChecked { gates, .. } => {
+                let told_apart = gates.iter().filter(|gate| !gate.failures.is_empty());
+                self.told_apart.extend(told_apart.map(|gate| gate.gate.clone()));
+                self.base_gates.clone_from(gates);
+            }
+            EventKind::CommitMade { operation, sha, subject } if *operation == self.progress.operation => {
+                self.one_commit = Some((sha.clone(), subject.clone().unwrap_or_default()));
+            }
             kind => {
                 let Some(id) = operation(kind) else { return };
                 let status = self.progress.nodes.get(id.raw()).map(|node| node.status);
@@ -178,6 +189,12 @@ impl RunRecord {
     /// All phases by id, also those that are no longer in the plan.
     pub fn all_phases(&self) -> impl Iterator<Item = PhaseProgress<'_>> {
         self.facts.keys().filter_map(|id| self.phase_of(id))
+    }
+
+    /// Whether the failures of a gate that failed on the base were told apart, so that its passing
+    /// as no worse says something.
+    pub fn tells_failures(&self, gate: &str) -> bool {
+        self.told_apart.contains(gate)
     }
 
     /// The phases that are not complete, by their places in the plan.

@@ -211,6 +211,9 @@ impl Campaign<'_> {
         requests: Receiver<StopRequest>,
     ) -> Result<EndedCampaign, CampaignError> {
         let project = self.project;
+        if objective.is_some_and(|objective| objective.trim().is_empty()) {
+            return Err(CampaignError::NoObjective);
+        }
         let hold = match project.hold(&campaign_lock())? {
             Held::Ours(hold) => hold,
             Held::By(holder) => return Err(CampaignError::HeldBy { holder }),
@@ -226,6 +229,12 @@ impl Campaign<'_> {
             false => last_campaign(journal, objective)?,
         };
         let equipper = Equipper::new(&project.config, &project.root, SuggestedGates::may_run(project))?;
+        let agent = equipper.usual_agent()?;
+        if known.is_none() && objective.is_some() {
+            // Nothing is recorded of what nobody would work on.
+            agent.ok_or(RunError::NoAgentNamed)?;
+            self.refuse_beside_another(journal)?;
+        }
         let observers = self.request.observers.0.clone();
         let recorder = match (known, objective) {
             (Some(run), _) => {
@@ -253,19 +262,24 @@ impl Campaign<'_> {
             work: None,
             is_landed: false,
         };
-        if known.is_some() {
-            driver.take_up()?;
-        } else {
-            let opened = driver.recorder()?.events();
-            driver.audience.recorded(&opened);
-        }
-        let end = driver.carry_on()?;
+        let end = driver.begin(known.is_some()).and_then(|()| driver.carry_on());
+        let end = end.inspect_err(|error| driver.broke_off(error))?;
         let recorder = driver.recorder.take().ok_or(CampaignError::NoCampaign)?;
         let is_done = end == CampaignEnd::Complete;
         aftermath::run_ended(project, &recorder, is_done);
         recorder.clean();
         drop(driver.hold.take());
         Ok(EndedCampaign { end, record: driver.record, recorder, work: driver.work })
+    }
+
+    /// A project has one campaign at a time.
+    fn refuse_beside_another(&self, journal: &Journal) -> Result<(), CampaignError> {
+        let Some(last) = last_campaign(journal, None)?.filter(|_| !self.request.fresh) else { return Ok(()) };
+        let record = CampaignRecord::of(&journal.load(last)?);
+        match record.state() {
+            State::Complete => Ok(()),
+            _ => Err(CampaignError::Unfinished { objective: record.objective().clone() }),
+        }
     }
 
     /// The entry of INIT, with the flow where it is not the usual one.
@@ -338,6 +352,28 @@ impl Driver<'_, '_> {
         self.record = CampaignRecord::of(&self.recorder()?.events());
         self.audience.recorded(&events);
         Ok(())
+    }
+
+    fn begin(&mut self, is_known: bool) -> Result<(), CampaignError> {
+        if is_known {
+            return self.take_up();
+        }
+        let opened = self.recorder()?.events();
+        self.audience.recorded(&opened);
+        Ok(())
+    }
+
+    /// An error ends the campaign, and nobody killed it. Where that cannot be recorded either, it
+    /// stays open.
+    fn broke_off(&mut self, error: &CampaignError) {
+        let resume = self.campaign.request.resume_command.clone();
+        let ended = vec![EventKind::RunHalted { reason: error.reason(), resume }];
+        let _ = match self.recorder.take() {
+            Some(recorder) => recorder.append(ended).map(|_| ()).map_err(|_| ()),
+            None => Recorder::resume(self.campaign.project, self.run, Opening::new(CAMPAIGN))
+                .map_err(|_| ())
+                .and_then(|recorder| recorder.append(ended).map(|_| ()).map_err(|_| ())),
+        };
     }
 
     /// Takes a campaign up again: what was cut off is lost, what ERROR returned from begins anew.

@@ -258,10 +258,14 @@ pub fn wait_sum(record: &RunRecord, now: Timestamp) -> WaitSum {
     WaitSum { times, waited }
 }
 
-/// How many of the phases that were not skipped had their work checked by a gate.
+/// How many of the phases that were not skipped had their work checked by a gate. One that failed
+/// on the base and whose failures nobody can tell apart has checked nothing.
 fn verified(record: &RunRecord) -> u64 {
     let is_verified = |phase: &PhaseProgress<'_>| {
-        phase.gates.iter().any(|gate| gate.passed)
+        let says_something = |gate: &GateRecord| {
+            gate.passed && (gate.known_failures == 0 || record.tells_failures(&gate.gate))
+        };
+        phase.gates.iter().any(says_something)
             && phase.gates.iter().all(|gate| gate.passed || gate.is_not_counted())
     };
     let done = record.phases().filter(|phase| !phase.node.skipped && is_verified(phase));
@@ -307,6 +311,10 @@ pub fn completion(record: &RunRecord, conclusion: &Conclusion, facts: &Facts<'_>
         run: record.progress.run?,
         elapsed: facts.elapsed,
         phases: record.phases().map(complete).collect(),
+        one_commit: conclusion
+            .commit
+            .as_ref()
+            .map(|(sha, subject)| (SafeText::new(short_hash(sha)), subject.clone())),
         work: conclusion.work.clone().unwrap_or(WorkAt::Uncommitted { command: None }),
         files_changed: conclusion.files_changed,
         usage: record.progress.used(),

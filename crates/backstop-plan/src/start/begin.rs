@@ -92,12 +92,21 @@ pub fn begin(
         None => new_run(request, project, found, plan, &mut notes)?,
     };
     let run = recorder.run();
-    set_slots(project, &mut workspace, run)?;
-    if let Workspace::Worktrees(ground) = &workspace {
-        set_tip(&ground.repo, run, &ground.base, &record)?;
+    let mut stand = || -> Result<(), RunError> {
+        set_slots(project, &mut workspace, run)?;
+        if let Workspace::Worktrees(ground) = &workspace {
+            set_tip(&ground.repo, run, &ground.base, &record)?;
+        }
+        let ProcessId { pid, start } = project.process.id;
+        hold.note(&Holder { pid, start, run: Some(run), since: project.process.now() })?;
+        Ok(())
+    };
+    if let Err(error) = stand() {
+        // It has ended, and nobody killed it. Where that cannot be recorded either, it stays open.
+        let reason = error.reason();
+        let _ = recorder.append(vec![EventKind::RunHalted { reason, resume: resume_command }]);
+        return Err(error);
     }
-    let ProcessId { pid, start } = project.process.id;
-    hold.note(&Holder { pid, start, run: Some(run), since: project.process.now() })?;
     if let Err(error) = views.make().map_err(ViewErrors::from).and_then(|()| {
         // Files of phases that have not begun are written when they have, or at the end.
         let has_begun = |at: &usize| {

@@ -3,7 +3,7 @@
 use crate::document::{Format, PLAN_BYTES_MAX, PlanErrors};
 use crate::view::EditError;
 use backstop_core::nearest::nearest;
-use backstop_core::{ErrorKind, HintedError, RunId, SafeText, Timestamp};
+use backstop_core::{ErrorKind, HintedError, Reason, RunId, SafeText, Timestamp};
 use backstop_report::date_time;
 use backstop_runtime::ProjectError;
 use backstop_store::{Holder, StoreError};
@@ -109,6 +109,20 @@ pub enum RunError {
     NotConfirmed,
     #[error("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     StateFiles { errors: Vec<EditError> },
+}
+
+impl RunError {
+    /// What a run that was begun ends with because of it.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::Git(error) => match &**error {
+                GitError::NoRoom { .. } => Reason::DiskFull,
+                GitError::ReadOnly { .. } => Reason::PermissionDenied,
+                _ => Reason::VcsError,
+            },
+            _ => Reason::InvalidUsage,
+        }
+    }
 }
 
 /// Everything that is wrong with a plan, a line each, with what would be accepted where there are

@@ -46,20 +46,25 @@ impl Baselines {
         found.map_or(&self.now, |(_, baseline)| baseline)
     }
 
-    /// The tip has moved on from `old`, and the gates said this of the new one. Gives all that is
-    /// known of the new tip, where that is more than was known before.
-    pub(super) fn advance(&mut self, old: &str, found: &[BaseGate]) -> Option<Vec<BaseGate>> {
+    /// The gates said this of the tip itself. Gives all that is known of it, where that is more
+    /// than was known before.
+    pub(super) fn learn(&mut self, found: &[BaseGate]) -> Option<Vec<BaseGate>> {
         let before = self.now.clone();
         for gate in found {
             self.now.mend(gate);
         }
-        if self.now == before {
-            return None;
-        }
+        (self.now != before).then(|| self.now.gates.clone())
+    }
+
+    /// The tip has moved on from `old`, and the gates said this of the new one. Gives all that is
+    /// known of the new tip, where that is more than was known before.
+    pub(super) fn advance(&mut self, old: &str, found: &[BaseGate]) -> Option<Vec<BaseGate>> {
+        let before = self.now.clone();
+        let known = self.learn(found)?;
         if !self.earlier.iter().any(|(known, _)| known == old) {
             self.earlier.push((old.to_owned(), before));
         }
-        Some(self.now.gates.clone())
+        Some(known)
     }
 }
 

@@ -6,7 +6,7 @@ use super::baseline::{Baselines, Standing, base_gate, is_the_machines};
 use super::phase_runner::{AttemptDir, PhaseRunner};
 use backstop_core::{BaseGate, BaseState, EventKind, Fault, Reason, SafeText, Sha256};
 use backstop_exec::Limits;
-use backstop_runtime::host::{GateResult, Note};
+use backstop_runtime::host::{GateResult, IntegrationResult, Note};
 use backstop_work::Log;
 use backstop_work::gate::{self, Checked, Gate, GateRun};
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -30,6 +30,15 @@ impl PhaseRunner<'_> {
         let found = self.gates_found.lock().unwrap_or_else(PoisonError::into_inner).remove(&node)?;
         let gates = self.baselines().advance(old, &found)?;
         Some(EventKind::BaseChecked { tree: None, gates })
+    }
+
+    /// A phase is complete and the tip stays where it is: its gates ran on that very tree, and what
+    /// does not fail there any more was mended by somebody.
+    pub(super) fn unchanged(&self, node: usize) -> IntegrationResult {
+        let found = self.gates_found.lock().unwrap_or_else(PoisonError::into_inner).remove(&node);
+        let gates = found.and_then(|found| self.baselines().learn(&found));
+        let events = gates.map(|gates| EventKind::BaseChecked { tree: None, gates });
+        IntegrationResult::Done { tip: None, commit: None, events: events.into_iter().collect() }
     }
 
     /// Runs the gates of a phase, under a title in the attempt's log, and judges them beside the

@@ -187,9 +187,9 @@ impl InPlace<'_> {
     /// Commits the paths that a phase changed, unless a killed process has done it already.
     fn commit_phase(&self, job: &IntegrationJob) -> Result<IntegrationResult, Box<Fault>> {
         let fault = |error: GitError| git_fault(&error);
-        let nothing = IntegrationResult::unchanged();
+        let nothing = || self.runner.unchanged(job.node);
         let Some(repo) = self.repo.as_ref().filter(|_| self.commit == CommitMode::Auto) else {
-            return Ok(nothing);
+            return Ok(nothing());
         };
         let message = self.runner.commit_message(job.node, &job.delivery);
         let subject = SafeText::new(message.lines().next().unwrap_or_default());
@@ -208,7 +208,7 @@ impl InPlace<'_> {
         }
         let paths: Vec<OsString> = job.delivery.paths.iter().map(|path| path.raw().into()).collect();
         if paths.is_empty() {
-            return Ok(nothing);
+            return Ok(nothing());
         }
         match repo.commit_paths(&paths, &message) {
             Ok(sha) => {
@@ -216,7 +216,7 @@ impl InPlace<'_> {
                 let events = self.advance(job);
                 Ok(IntegrationResult::Done { tip: Some(sha.clone()), commit: Some((sha, subject)), events })
             }
-            Err(CommitTrouble::NoChange) => Ok(nothing),
+            Err(CommitTrouble::NoChange) => Ok(nothing()),
             Err(trouble) => Ok(IntegrationResult::Failed(commit_fault(&trouble))),
         }
     }
@@ -229,13 +229,7 @@ impl InPlace<'_> {
         let all: BTreeSet<OsString> = (0..record.len()).flat_map(paths).collect();
         let mut conclusion = Conclusion { files_changed: Some(all.len() as u64), ..Conclusion::nothing() };
         match self.commit {
-            CommitMode::Auto => {
-                let head = repo.head().map_err(|error| git_fault(&error))?;
-                conclusion.work = head.sha.map(|sha| WorkAt::Landed {
-                    branch: SafeText::new(super::landing::branch_name(head.branch.as_deref())),
-                    sha: SafeText::new(sha.short()),
-                });
-            }
+            CommitMode::Auto => conclusion.work = on_branch(repo)?,
             CommitMode::Single => {
                 let message = single_message(self.runner, record);
                 let all: Vec<OsString> = all.into_iter().collect();
@@ -244,8 +238,11 @@ impl InPlace<'_> {
                         let subject = SafeText::new(message.lines().next().unwrap_or_default());
                         conclusion.commit = Some((sha.sha.to_string(), subject));
                     }
-                    Err(CommitTrouble::NoChange) => {}
+                    Err(CommitTrouble::NoChange) => conclusion.commit.clone_from(&record.one_commit),
                     Err(trouble) => return Err(commit_fault(&trouble)),
+                }
+                if conclusion.commit.is_some() {
+                    conclusion.work = on_branch(repo)?;
                 }
             }
             CommitMode::MessageOnly => {
@@ -263,6 +260,15 @@ impl InPlace<'_> {
         }
         Ok(conclusion)
     }
+}
+
+/// The commit that is checked out, as where the work is.
+fn on_branch(repo: &Repo) -> Result<Option<WorkAt>, Box<Fault>> {
+    let head = repo.head().map_err(|error| git_fault(&error))?;
+    Ok(head.sha.map(|sha| WorkAt::Landed {
+        branch: SafeText::new(super::landing::branch_name(head.branch.as_deref())),
+        sha: SafeText::new(sha.short()),
+    }))
 }
 
 /// The paths whose fingerprints differ.

@@ -81,7 +81,8 @@ impl Conclusion {
 
     /// This conclusion with the events that record its commit and what is newly known of the base.
     pub(super) fn recorded(self, record: &RunRecord) -> Concluded<Self> {
-        let made = self.commit.clone().map(|(sha, subject)| EventKind::CommitMade {
+        let new = self.commit.clone().filter(|made| record.one_commit.as_ref() != Some(made));
+        let made = new.map(|(sha, subject)| EventKind::CommitMade {
             operation: record.path().clone(),
             sha,
             subject: Some(subject),
@@ -136,11 +137,21 @@ pub(super) fn conclude(
     let mut commit = None;
     let work = match parts.commit {
         _ if repo.tree_of(base)? == repo.tree_of(tip)? && parts.commit != CommitMode::Auto => {
-            WorkAt::Uncommitted { command: None }
+            if parts.commit == CommitMode::Single {
+                commit = earlier_commit(runner, parts, record)?;
+            }
+            match commit.is_some() || repo.tree_of(&first)? != repo.tree_of(tip)? {
+                // It was committed before: by an earlier start, or by the user.
+                true => WorkAt::Landed {
+                    branch: SafeText::new(branch_name(parts.branch)),
+                    sha: SafeText::new(base.short()),
+                },
+                false => WorkAt::Uncommitted { command: None },
+            }
         }
         CommitMode::Auto => landed_at(parts, parts.landed, tip, &reference)?,
         CommitMode::Single => {
-            let name = format!("refs/backstop/{}/%single", parts.run);
+            let name = single_ref(parts.run);
             let message = single_message(runner, record);
             let subject = SafeText::new(message.lines().next().unwrap_or_default());
             let sha = match repo.read_ref(&name)? {
@@ -170,6 +181,29 @@ pub(super) fn conclude(
     Ok(Conclusion { work: Some(masked(runner, work)), files_changed, commit, ..Conclusion::nothing() })
 }
 
+/// The ref that holds the squashed commit of a run.
+fn single_ref(run: RunId) -> String {
+    format!("refs/backstop/{run}/%single")
+}
+
+/// The squashed commit that an earlier start of this run put on the user's branch.
+fn earlier_commit(
+    runner: &PhaseRunner<'_>,
+    parts: &ConcludeParts<'_>,
+    record: &RunRecord,
+) -> Result<Option<(String, SafeText)>, GitError> {
+    let is_there = |sha: &Sha| parts.repo.contains(parts.base, sha).unwrap_or(false);
+    if let Some(known) = &record.one_commit {
+        return Ok(known.0.parse().is_ok_and(|sha| is_there(&sha)).then(|| known.clone()));
+    }
+    // It was made, and the process ended before that was recorded.
+    let made = parts.repo.read_ref(&single_ref(parts.run))?.filter(is_there);
+    Ok(made.map(|sha| {
+        let message = single_message(runner, record);
+        (sha.to_string(), SafeText::new(message.lines().next().unwrap_or_default()))
+    }))
+}
+
 /// The branch is the user's own name, and what git says may hold others.
 fn masked(runner: &PhaseRunner<'_>, work: WorkAt) -> WorkAt {
     let mask = |text: &SafeText| SafeText::new(runner.redactor.redact(text.raw()).into_owned());
@@ -181,7 +215,11 @@ fn masked(runner: &PhaseRunner<'_>, work: WorkAt) -> WorkAt {
 }
 
 fn landed_at(parts: &ConcludeParts<'_>, from: &Sha, to: &Sha, reference: &str) -> Result<WorkAt, GitError> {
-    let landing = parts.repo.land_ff(parts.branch, from, to);
+    let landing = match parts.repo.land_ff(parts.branch, from, to) {
+        // Nothing is in the way: the same lands once there is room.
+        Err(error @ (GitError::NoRoom { .. } | GitError::ReadOnly { .. })) => return Err(error),
+        landing => landing,
+    };
     let landed = landing
         .map_or_else(|error| Landed::Kept(error.to_string()), |landing| Landed::of(landing, parts.branch));
     Ok(match landed {

@@ -49,6 +49,8 @@ pub struct Completion {
     pub elapsed: Duration,
     /// Every phase, in the plan's order.
     pub phases: Vec<CompletePhase>,
+    /// The one commit of all phases, where that is how they are committed: short sha and subject.
+    pub one_commit: Option<(SafeText, SafeText)>,
     /// Where the work is.
     pub work: WorkAt,
     /// How many files it changed, where that is known.
@@ -80,7 +82,8 @@ impl Completion {
     }
 
     pub(super) fn commits(&self) -> u64 {
-        self.phases.iter().map(|phase| u64::try_from(phase.commits.len()).unwrap_or(u64::MAX)).sum()
+        let own: u64 = self.phases.iter().map(|phase| many(phase.commits.len())).sum();
+        own + u64::from(self.one_commit.is_some())
     }
 
     /// Every flaky test.
@@ -117,11 +120,21 @@ pub fn completion_summary(given: &Completion, width: usize, style: Style) -> Str
 /// The whole run in one line, for example:
 /// `COMPLETE  9 phases · 9 commits on main, each verified as it landed · 2 waits, 2h 55m · $4.10`.
 pub fn completion_line(given: &Completion, style: Style) -> String {
-    let phases = count(many(given.phases.len()), "phase", "phases");
-    let commits = count(given.commits(), "commit", "commits");
     let of = given.count(|phase| !phase.skipped);
+    let phases = count(of, "phase", "phases");
+    let skipped = given.count(|phase| phase.skipped);
+    let skipped = (skipped > 0).then(|| format!("{skipped} skipped"));
+    let commits = match given.commits() {
+        // The user's own commits have it.
+        0 if given.files_changed.is_some_and(|files| files > 0) => "the work is".to_owned(),
+        commits => count(commits, "commit", "commits"),
+    };
+    let unchecked = match given.red.is_empty() {
+        true => "no gate has checked them",
+        false => "no gate has passed on them",
+    };
     let checked = match given.verified {
-        0 => "; no gate has checked them".to_owned(),
+        0 => format!("; {unchecked}"),
         all if all >= of => ", each verified as it landed".to_owned(),
         some => format!("; {some} of {of} phases verified as they landed"),
     };
@@ -131,7 +144,7 @@ pub fn completion_line(given: &Completion, style: Style) -> String {
         }
         WorkAt::Kept { .. } => format!("{commits} kept on a ref of the run{checked}"),
         WorkAt::Uncommitted { .. } => match given.verified {
-            0 => "in your files, not committed; no gate has checked them".to_owned(),
+            0 => format!("in your files, not committed; {unchecked}"),
             all if all >= of => "in your files, verified, not committed".to_owned(),
             some => format!("in your files, not committed; {some} of {of} phases verified"),
         },
@@ -141,7 +154,8 @@ pub fn completion_line(given: &Completion, style: Style) -> String {
         let names = style.marks(&list::names(&given.red, NAMES_MAX, NAME_CHARS_MAX));
         format!("fails on your own commits: {names}")
     });
-    let parts = [Some(phases), Some(work), red, given.waits.words(), cost.map(|cost| format!("${cost:.2}"))];
+    let parts =
+        [Some(phases), skipped, Some(work), red, given.waits.words(), cost.map(|cost| format!("${cost:.2}"))];
     format!("COMPLETE  {}", parts.into_iter().flatten().collect::<Vec<_>>().join(style.dot()))
 }
 

@@ -165,6 +165,7 @@ pub(crate) fn completion(t: &Texts) -> Completion {
                 ..phase("3", &"Docs".into())
             },
         ],
+        one_commit: None,
         work: WorkAt::Kept { reference: t.file.clone(), why: t.message.clone(), command: t.command.clone() },
         files_changed: Some(12),
         usage: Some(Usage { input_tokens: 120_000, output_tokens: 4_000, cost_usd: Some(0.416) }),

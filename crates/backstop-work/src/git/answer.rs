@@ -4,8 +4,50 @@
 use super::{GitError, Sha};
 use backstop_core::SafeText;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// What git says on a full disk.
+const NO_ROOM: [&str; 3] = ["No space left on device", "Out of diskspace", "Disk quota exceeded"];
+/// What it says on a read-only one.
+const READ_ONLY: [&str; 1] = ["Read-only file system"];
+/// What it says when it cannot write and does not say why.
+const UNWRITTEN: [&str; 5] =
+    ["unable to write", "couldn't write", "could not write", "unable to create", "write error"];
+/// How much must fit on a disk that is not full.
+const ROOM_BYTES: usize = 64 << 10;
+
+/// Why something could not be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotWritten {
+    /// The disk is full.
+    NoRoom,
+    /// The file system is read-only.
+    ReadOnly,
+}
+
+/// Where git keeps its own files of a working tree.
+fn git_dir_of(folder: &Path) -> Option<PathBuf> {
+    let found = folder.ancestors().map(|folder| folder.join(".git")).find(|path| path.exists())?;
+    if found.is_dir() {
+        return Some(found);
+    }
+    let text = std::fs::read(&found).ok()?;
+    Some(path_of(text.strip_prefix(b"gitdir: ")?.trim_ascii_end()))
+}
+
+/// Writes a file and removes it again.
+fn try_to_write(folder: &Path) -> Option<NotWritten> {
+    let file = folder.join(format!("backstop-room-{}", std::process::id()));
+    let written = std::fs::write(&file, [0; ROOM_BYTES]);
+    let _ = std::fs::remove_file(&file);
+    match written.err()?.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some(NotWritten::NoRoom),
+        ErrorKind::ReadOnlyFilesystem => Some(NotWritten::ReadOnly),
+        _ => None,
+    }
+}
 
 /// What git answered.
 #[derive(Debug, Clone)]
@@ -21,11 +63,29 @@ impl GitOutput {
     /// The error that this answer is.
     pub(crate) fn failed(&self) -> GitError {
         let said = if self.stderr.is_empty() { &self.stdout } else { &self.stderr };
-        GitError::Failed {
-            command: self.command.clone(),
-            folder: self.folder.clone(),
-            code: self.code,
-            said: SafeText::from_bytes(said.trim_ascii()),
+        let (command, folder) = (self.command.clone(), self.folder.clone());
+        let said = SafeText::from_bytes(said.trim_ascii());
+        match self.not_written() {
+            Some(NotWritten::NoRoom) => GitError::NoRoom { command, folder, said },
+            Some(NotWritten::ReadOnly) => GitError::ReadOnly { command, folder, said },
+            None => GitError::Failed { command, folder, code: self.code, said },
+        }
+    }
+
+    /// Why git could not write, where that is it. Often it says only that it could not: then
+    /// writing is tried where it keeps its own files.
+    pub(crate) fn not_written(&self) -> Option<NotWritten> {
+        let says = |words: &[&str]| words.iter().any(|words| self.mentions(words));
+        if self.code == 0 {
+            None
+        } else if says(&NO_ROOM) {
+            Some(NotWritten::NoRoom)
+        } else if says(&READ_ONLY) {
+            Some(NotWritten::ReadOnly)
+        } else if says(&UNWRITTEN) {
+            try_to_write(&git_dir_of(&self.folder)?)
+        } else {
+            None
         }
     }
 
@@ -93,6 +153,22 @@ pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_disk_that_is_full_or_read_only_is_told_from_other_trouble() {
+        let failed = |said: &str| {
+            let (command, folder) = ("git x".to_owned(), PathBuf::from("/nowhere"));
+            GitOutput { code: 128, stdout: Vec::new(), stderr: said.into(), command, folder }.failed()
+        };
+        for said in ["fatal: write error. Out of diskspace", "error: x: No space left on device"] {
+            assert!(matches!(failed(said), GitError::NoRoom { .. }), "{said}");
+        }
+        let said = "fatal: Unable to create '/r/.git/x.lock': Read-only file system";
+        assert!(matches!(failed(said), GitError::ReadOnly { .. }), "{said}");
+        for said in ["error: unable to write file big", "fatal: bad object"] {
+            assert!(matches!(failed(said), GitError::Failed { .. }), "{said}");
+        }
+    }
 
     #[test]
     fn the_lock_is_named() {

@@ -101,6 +101,26 @@ pub enum GitError {
         /// What git said.
         said: SafeText,
     },
+    /// Git could not write: the disk is full.
+    #[error("`{command}` failed in {}: the disk is full: {}", folder.display(), said.line(400))]
+    NoRoom {
+        /// What was run.
+        command: String,
+        /// Where.
+        folder: PathBuf,
+        /// What git said.
+        said: SafeText,
+    },
+    /// Git could not write: the file system is read-only.
+    #[error("`{command}` failed in {}: the file system is read-only: {}", folder.display(), said.line(400))]
+    ReadOnly {
+        /// What was run.
+        command: String,
+        /// Where.
+        folder: PathBuf,
+        /// What git said.
+        said: SafeText,
+    },
     /// Git printed something that it should not.
     #[error("`{command}` in {} printed something unexpected: {}", folder.display(), said.line(200))]
     Odd {
@@ -189,6 +209,12 @@ impl GitError {
             | GitError::Odd { folder, .. } => {
                 format!("see what git says: `git -C {} status`", folder.display())
             }
+            GitError::NoRoom { folder, .. } => {
+                format!("free some space (`df -h {}`), then repeat the command", folder.display())
+            }
+            GitError::ReadOnly { folder, .. } => {
+                format!("make it writable (`findmnt -T {}`), then repeat the command", folder.display())
+            }
             GitError::Io { path, .. } => format!("check it: `ls -ld {}`", path.display()),
             GitError::BadRef { .. } => "see which names will do: `git help check-ref-format`".to_owned(),
             GitError::NotOurs { path } => {
@@ -247,6 +273,8 @@ mod tests {
                 code: 1,
                 said: said.clone(),
             },
+            GitError::NoRoom { command: command.clone(), folder: folder.clone(), said: said.clone() },
+            GitError::ReadOnly { command: command.clone(), folder: folder.clone(), said: said.clone() },
             GitError::Odd { command, folder, said },
             GitError::Io { path: path.clone(), why: "no".into() },
             GitError::NotOurs { path: path.clone() },

@@ -60,13 +60,11 @@ impl Repo {
         let note = self.git_dir().join(NOTE);
         let words = format!("{from} {to}\n");
         let begun = read_short(&note).as_deref() == Some(words.as_str());
-        let half = match self.in_the_way(from, &looks, begun)? {
-            Ok(half) => half,
-            Err(files) => {
-                let why = SafeText::from("files that would be written have changes that are not committed");
-                return Ok(Landing::Refused { why, files });
-            }
-        };
+        let (half, files) = self.in_the_way(from, &looks, begun)?;
+        if !files.is_empty() {
+            let why = SafeText::from("files that would be written have changes that are not committed");
+            return Ok(Landing::Refused { why, files });
+        }
         self.roll_back(&half)?;
         std::fs::write(&note, words).map_err(|error| GitError::io(&note, &error))?;
         let call = self.call().args(["merge", "-q", "--ff-only", "--no-autostash", "--no-overwrite-ignore"]);
@@ -76,6 +74,16 @@ impl Repo {
             remove_if_there(&note)?;
         }
         let answer = answer?;
+        let not_written = match answer.not_written() {
+            // Where it names files of the user's, it has written none.
+            Some(_) if answer.code <= KILLED && listed(&answer.stderr).is_empty() => Some(answer.failed()),
+            _ => None,
+        };
+        if not_written.is_some() && self.elsewhere(branch, from, to)?.is_none() {
+            let looks = self.look(self.steps(from, to)?)?;
+            let (half, _) = self.in_the_way(from, &looks, true)?;
+            self.roll_back(&half)?;
+        }
         if answer.code <= KILLED {
             remove_if_there(&note)?;
         }
@@ -86,6 +94,9 @@ impl Repo {
             }
             Some(ended) => Ok(ended),
             None => {
+                if let Some(error) = not_written {
+                    return Err(error);
+                }
                 let files = listed(&answer.stderr);
                 Ok(Landing::Refused { why: SafeText::from_bytes(answer.stderr.trim_ascii()), files })
             }
@@ -110,14 +121,14 @@ impl Repo {
         Ok((now.as_ref() != Some(from)).then_some(Landing::Moved { now }))
     }
 
-    /// The paths that an earlier landing, cut off, has already written; or the paths that the user
-    /// has changed.
+    /// The paths that a landing that was cut off has already written, and those that the user has
+    /// changed.
     fn in_the_way<'a>(
         &self,
         from: &Sha,
         looks: &'a [StepState],
         begun: bool,
-    ) -> Result<Result<Vec<&'a StepState>, Vec<PathBuf>>, GitError> {
+    ) -> Result<(Vec<&'a StepState>, Vec<PathBuf>), GitError> {
         let call = self.call().args(["diff-index", "--cached", "--raw", "-z", "--no-renames"]).arg(from);
         let staged: HashMap<OsString, _> = self
             .raw_steps(call.arg("--").read_only())?
@@ -135,7 +146,7 @@ impl Repo {
                 _ => files.push(PathBuf::from(&look.step.path)),
             }
         }
-        Ok(if files.is_empty() { Ok(half) } else { Err(files) })
+        Ok((half, files))
     }
 
     /// Whether a file is gone or ends too early, as one does that was being written.

@@ -79,6 +79,9 @@ pub(crate) fn read(answer: &GitOutput, hooks: &Path) -> CommitTrouble {
     all.extend_from_slice(&answer.stdout);
     let cut = all.len().saturating_sub(OUTPUT_BYTES_MAX);
     let output = SafeText::from_bytes(all[cut..].trim_ascii());
+    if answer.not_written().is_some() {
+        return CommitTrouble::Git(answer.failed());
+    }
     if nobody(answer) {
         return CommitTrouble::Identity { output };
     }

@@ -841,3 +841,26 @@ fn a_builder_that_uses_up_its_iterations_is_blocked_and_error_leads_to_observe()
     let end = status(&project);
     assert_eq!((end["summary"]["blocked"].clone(), end["summary"]["complete"].clone()), (json!(2), json!(1)));
 }
+
+#[test]
+fn a_mistyped_agent_or_a_second_objective_displaces_no_campaign() {
+    let script = "case $BACKSTOP_PHASE in plan1) answer <<'END'\n### Confidence: CLARIFY\n## Blocking Questions\n1. Which DB?\nEND\n;; esac";
+    let project = project("displaced", script);
+    let refused = |objective: &str, agent: &str| {
+        project.run(&["campaign", objective, "--agent", agent]).go().code(2).stderr()
+    };
+    // Nothing is recorded of what nobody would work on.
+    assert!(refused("Do it now", "nosuch").contains("there is no agent `nosuch`"));
+    assert!(refused("", "fake").contains("no objective is given"));
+    assert!(!project.run(&["campaign", "status"]).go().stdout().contains("Do it now"));
+    let said = campaign(&project, &["Do it now"]).go().code(4).stderr();
+    assert!(!said.contains("was cut off"), "{said}");
+    assert!(refused("Something else", "nosuch").contains("there is no agent `nosuch`"));
+    let said = refused("Something else", "fake");
+    assert!(said.contains("a campaign is not finished in this project: Do it now"), "{said}");
+    assert!(said.contains("`--fresh` starts another one"), "{said}");
+    let said = project.run(&["campaign", "retry", "001"]).go().code(2).stderr();
+    assert!(said.contains("it has no tasks yet"), "{said}");
+    assert_eq!(status(&project)["questions"].as_array().unwrap().len(), 1, "it waits as before");
+    campaign(&project, &["Something else", "--fresh"]).go().code(4);
+}

@@ -314,3 +314,39 @@ fn a_worktree_is_set_up_once_for_the_same_inputs() {
     let times = std::fs::read_to_string(project.beside("place").join("set-up")).unwrap().lines().count();
     assert_eq!(times, 2, "once at first, once for the new lock file");
 }
+
+#[test]
+fn the_ending_does_not_call_verified_what_no_gate_has_passed_on() {
+    let project = Project::git("base-never-green");
+    let plan = PlanText::new().sh("1", "", "echo one > one.txt").text();
+    project.file(
+        "plan.md",
+        plan.replace("gates = []", "gates = [{ name = 'good', check = 'test -f good.txt' }]"),
+    );
+    let said = run(&project, &["--commit", "auto"]).go().code(0).stderr();
+    has(&said, &["1 commit on main; no gate has passed on them · fails on your own commits: good"]);
+    assert!(!said.contains("verified as"), "{said}");
+}
+
+#[test]
+fn what_the_user_has_mended_is_not_said_to_fail() {
+    let project = Project::git("base-mended");
+    let own = "command = 'echo one > one.txt'\ngates = [{ name = 'good', check = 'test -f good.txt' }]";
+    PlanText::new().phase("1", "", own).write(&project);
+    run(&project, &["--commit", "auto"]).go().code(3);
+    project.sh("touch good.txt; git add good.txt; git commit -qm good");
+    project.run(&["plan", "accept", "1"]).go().code(0);
+    let said = run(&project, &["--commit", "auto"]).go().code(0).stderr();
+    has(&said, &["COMPLETE  1 phase · ", "each verified as it landed"]);
+    assert!(!said.contains("fails on your own commits"), "{said}");
+}
+
+#[test]
+fn skipped_phases_are_counted_apart() {
+    let project = Project::git("base-skipped");
+    PlanText::new().sh("1", "", "exit 1").sh("2", "", "echo two > two.txt").write(&project);
+    run(&project, &["--commit", "auto"]).go().code(3);
+    project.run(&["plan", "skip", "1"]).go().code(0);
+    let said = run(&project, &["--commit", "auto"]).go().code(0).stderr();
+    has(&said, &["COMPLETE  1 phase · 1 skipped · 1 commit on main"]);
+}

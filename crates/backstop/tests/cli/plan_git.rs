@@ -717,3 +717,20 @@ fn phases_that_begin_together_do_not_disturb_each_other() {
     }
     assert_eq!(reasons(&project), Vec::<String>::new());
 }
+
+#[test]
+fn the_one_commit_is_counted_and_stays_counted() {
+    for (at, flags) in [&[][..], &["--isolation", "none"]].into_iter().enumerate() {
+        let project = project(&format!("git-single-counted-{at}"));
+        two_phases().write(&project);
+        let flags = [&["--commit", "single"][..], flags].concat();
+        for _ in 0..2 {
+            let said = run(&project, &flags).go().code(0).stderr();
+            has(&said, &["COMPLETE  2 phases · 1 commit on main", "One commit for all phases: "]);
+        }
+        assert_eq!(subjects(&project), ["Complete plan.md: 2 phases", "more", "base"]);
+        // It is there still when the user has gone on.
+        project.sh("echo mine > mine.txt; git add mine.txt; git commit -qm mine");
+        has(&run(&project, &flags).go().code(0).stderr(), &["COMPLETE  2 phases · 1 commit on main"]);
+    }
+}

@@ -56,3 +56,28 @@ fn state_that_is_removed_while_a_plan_runs_stops_it_and_is_told_as_what_it_is() 
         run(&project, &[flags, &["--allow-dirty"]].concat()).go().code(0);
     }
 }
+
+#[test]
+fn what_a_full_disk_cut_off_while_it_landed_is_taken_back_and_lands_later() {
+    let project = Project::git("plan-repo-full");
+    let script = "echo one > a1.txt; head -c 5000000 /dev/urandom > big";
+    PlanText::new().sh("1", "", script).write(&project);
+    // The repository alone is on the small disk; it is a copy there.
+    let script = format!(
+        "mkdir ../disk; mount -t tmpfs -o size=6m,mode=700 tmpfs ../disk || exit 90; cp -r . ../disk/; cd ../disk; \
+         run='{bin} run plan.md --commit auto'; $run > ../../out1 2>&1; echo $? > ../../code1; \
+         git status --short -uall > ../../left; mount -o remount,size=80m ../disk || exit 91; \
+         {bin} unfreeze --why room > /dev/null 2>&1; $run > ../../out2 2>&1; echo $? > ../../code2; \
+         git log --format=%s > ../../log; wc -c < big > ../../bytes",
+        bin = env!("CARGO_BIN_EXE_backstop"),
+    );
+    let script = script.replace("../../", &format!("{}/", project.beside("").display()));
+    in_a_room(&script, || project.program("unshare", &[]));
+    let read = |name: &str| std::fs::read_to_string(project.beside(name)).unwrap_or_default();
+    assert_eq!(read("code1"), "3\n", "{}", read("out1"));
+    assert!(read("out1").contains("disk_full") || read("out1").contains("disk is full"), "{}", read("out1"));
+    assert!(!read("out1").contains("changes of yours"), "{}", read("out1"));
+    assert!(!read("left").contains("big") && !read("left").contains("a1.txt"), "{}", read("left"));
+    assert_eq!(read("code2"), "0\n", "{}", read("out2"));
+    assert_eq!((read("log"), read("bytes")), ("Phase 1: Step 1\nbase\n".into(), "5000000\n".into()));
+}

@@ -48,7 +48,11 @@ impl Worktrees<'_> {
         let (saved, base) = (parse(&job.delivery.saved)?, parse(&job.delivery.base)?);
         let tree = self.repo.tree_of(&saved).map_err(fault)?;
         if tree == self.repo.tree_of(&base).map_err(fault)? {
-            return Ok(IntegrationResult::unchanged());
+            // Its gates ran on the tip, unless that has moved meanwhile.
+            return Ok(match tip == base {
+                true => self.runner.unchanged(job.node),
+                false => IntegrationResult::unchanged(),
+            });
         }
         reporter.note(Note::Integrating);
         let merged =
