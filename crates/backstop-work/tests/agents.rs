@@ -421,7 +421,8 @@ fn an_agent_that_sleeps_after_a_failed_request_is_ended_and_one_that_goes_on_is_
     assert!(evidence.text.raw().contains("waited in silence"), "{}", evidence.text);
     // It goes on at once and then takes its time; and one of plain text is a script of somebody's.
     let step = "echo '{\"type\":\"step_start\",\"sessionID\":\"s-1\",\"part\":{}}'";
-    let went_on = format!("{limit} {step}; sleep 1.2; echo '{OURS}' > \"$BACKSTOP_RESULT\"");
+    // Two pipes have no order: what is said on one is read before what follows on the other.
+    let went_on = format!("{limit} sleep 0.2; {step}; sleep 1.2; echo '{OURS}' > \"$BACKSTOP_RESULT\"");
     for (dialect, script) in [(OutputDialect::OpencodeJsonl, &went_on), (OutputDialect::Text, &went_on)] {
         let attempted = Script::dialect(dialect, script).run();
         assert!(attempted.fault.is_none(), "{dialect:?}: {:?}", attempted.fault);

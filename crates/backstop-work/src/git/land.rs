@@ -54,6 +54,32 @@ impl Repo {
         if let Some(ended) = self.elsewhere(branch, from, to)? {
             return Ok(ended);
         }
+        self.take_back_other(from, to)?;
+        match self.land_once(branch, from, to) {
+            // What it has written is known to be ours, and is taken back first.
+            Err(GitError::Failed { code, .. }) if code > KILLED => self.land_once(branch, from, to),
+            landing => landing,
+        }
+    }
+
+    /// Takes back what a landing of another commit has written that was cut off.
+    fn take_back_other(&self, from: &Sha, to: &Sha) -> Result<(), GitError> {
+        let note = self.git_dir().join(NOTE);
+        let words = read_short(&note).unwrap_or_default();
+        let Some((began, other)) = words.trim_end().split_once(' ') else { return Ok(()) };
+        let Ok(other) = other.parse::<Sha>() else { return Ok(()) };
+        if began != from.as_str() || other == *to {
+            return Ok(());
+        }
+        // A commit that is gone tells nothing.
+        let Ok(steps) = self.steps(from, &other) else { return Ok(()) };
+        let looks = self.look(steps)?;
+        let (half, _) = self.in_the_way(from, &looks, true)?;
+        self.roll_back(&half)?;
+        remove_if_there(&note)
+    }
+
+    fn land_once(&self, branch: Option<&str>, from: &Sha, to: &Sha) -> Result<Landing, GitError> {
         let steps = self.steps(from, to)?;
         let links: Vec<Step> = steps.iter().filter(|step| step.is_of_links()).cloned().collect();
         let looks = self.look(steps)?;
@@ -96,6 +122,9 @@ impl Repo {
             None => {
                 if let Some(error) = not_written {
                     return Err(error);
+                }
+                if answer.code > KILLED {
+                    return Err(answer.failed());
                 }
                 let files = listed(&answer.stderr);
                 Ok(Landing::Refused { why: SafeText::from_bytes(answer.stderr.trim_ascii()), files })

@@ -167,8 +167,8 @@ fn a_git_that_is_killed_while_it_lands_is_run_again() {
     let repo = world.repo();
     world.kill_checkouts();
     let killed = repo.land_ff(MAIN, &base, &to);
-    assert!(matches!(killed, Ok(Landing::Refused { .. })), "{killed:?}");
-    assert_eq!((world.read("a.txt").as_str(), world.head()), ("new\n", base.clone()));
+    assert!(matches!(killed, Err(GitError::Locked { .. })), "{killed:?}");
+    assert_eq!(world.head(), base);
     world.survive();
     // Nobody can tell this lock from one of the user's.
     let locked = repo.land_ff(MAIN, &base, &to).unwrap_err();
@@ -179,6 +179,23 @@ fn a_git_that_is_killed_while_it_lands_is_run_again() {
     assert_eq!(repo.land_ff(MAIN, &base, &to).unwrap(), Landing::Done);
     assert_eq!((world.head(), world.status().as_str()), (to, ""));
     assert!(!world.root.join(".git/backstop-landing").exists());
+}
+
+#[test]
+fn what_a_killed_git_wrote_of_another_commit_is_taken_back() {
+    let world = World::new();
+    let base = world.head();
+    let first = world.worked(&base, "first", |path| {
+        write(&path.join("a.txt"), "first\n");
+        write(&path.join("new"), "a line that is cut off\n");
+    });
+    let to = world.worked(&first, "second", |path| write(&path.join("new"), "another\n"));
+    // The first landing was ended by a signal, as its note says, and it has written some.
+    write(&world.root.join(".git/backstop-landing"), &format!("{base} {first}\n"));
+    world.write("a.txt", "first\n");
+    world.write("new", "a line th");
+    assert_eq!(world.repo().land_ff(MAIN, &base, &to).unwrap(), Landing::Done);
+    assert_eq!((world.read("new").as_str(), world.status().as_str()), ("another\n", ""));
 }
 
 #[test]
