@@ -191,7 +191,7 @@ fn what_a_killed_git_wrote_of_another_commit_is_taken_back() {
     });
     let to = world.worked(&first, "second", |path| write(&path.join("new"), "another\n"));
     // The first landing was ended by a signal, as its note says, and it has written some.
-    write(&world.root.join(".git/backstop-landing"), &format!("{base} {first}\n"));
+    write(&world.root.join(".git/backstop-landing"), format!("{base} {first}\n"));
     world.write("a.txt", "first\n");
     world.write("new", "a line th");
     assert_eq!(world.repo().land_ff(MAIN, &base, &to).unwrap(), Landing::Done);
