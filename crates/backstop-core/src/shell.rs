@@ -1,7 +1,7 @@
 //! Quotes the words of a command for a POSIX shell, and splits such lines again.
 //!
-//! For commands that people copy from a summary, and for lines that we recorded ourselves. It must
-//! not run anything, and is no parser for shell text written by others.
+//! For commands that people copy from a summary, lines that we recorded ourselves, and an agent's
+//! command in one argument. It must not run anything: variables, globs and operators are text.
 
 /// A word, quoted where needed.
 pub fn quoted(word: &str) -> String {
@@ -19,7 +19,8 @@ pub fn line(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     words.into_iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// The words of a line that [`line()`] wrote; `None` for any other line.
+/// The words of a line, quoted as a shell reads it: what [`line()`] wrote is read back. `None`
+/// where a quote is not closed.
 pub fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -32,6 +33,20 @@ pub fn words(line: &str) -> Option<Vec<String>> {
                 loop {
                     match rest.next()? {
                         '\'' => break,
+                        c => word.push(c),
+                    }
+                }
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next()? {
+                        '"' => break,
+                        '\\' => match rest.next()? {
+                            c @ ('$' | '`' | '"' | '\\') => word.push(c),
+                            '\n' => {}
+                            c => word.extend(['\\', c]),
+                        },
                         c => word.push(c),
                     }
                 }
@@ -54,6 +69,9 @@ mod tests {
         assert_eq!(line(["run", "a b.md", "it's", "", "--x=1"]), "run 'a b.md' 'it'\\''s' '' --x=1");
         assert_eq!(quoted("~/x"), "'~/x'");
         assert_eq!(words("'open"), None);
+        assert_eq!(words("\"open"), None);
+        let script = r#"sh -c "echo \"a b\" > \$X\n; it's" --x="1 2""#;
+        assert_eq!(words(script).unwrap(), ["sh", "-c", r#"echo "a b" > $X\n; it's"#, "--x=1 2"]);
     }
 
     proptest! {
